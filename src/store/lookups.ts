@@ -40,17 +40,14 @@ const broughtBytesMax = 256 * 1024;
  * SQLite gives the sets themselves. Requests that wait at the same moment share a statement, or a transaction of SQLite.
  * @param counted - the kinds whose counts come with the project
  * @param seen - is told which server answered, and the last entry of people in the snapshot that judges the key
- * @param watch - compares another server than before
  */
 export function keyLookups(
   database: Database,
   counted: readonly Counted[],
   seen?: {
-    readonly people: number;
-    readonly notePeople: (seq: number, before: number) => void;
-    readonly requireCompared: (server: string, database: Database) => Promise<void>;
+    readonly people: () => number;
+    readonly note: (found: { readonly people: number; readonly server: string }, before: number) => Promise<void>;
   },
-  watch = database,
 ): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
   const find =
     database.dialect === "postgres"
@@ -58,12 +55,9 @@ export function keyLookups(
       : grouped(sqliteLookups(database, counted), undefined, true);
   const except = exceptionsOf(database);
   return async (lookup) => {
-    const before = seen?.people ?? 0;
+    const before = seen?.people() ?? 0;
     const found = await find(lookup);
-    if (found !== undefined) {
-      seen?.notePeople(found.people ?? 0, before);
-      await seen?.requireCompared(found.server, watch);
-    }
+    if (found !== undefined) await seen?.note({ people: found.people ?? 0, server: found.server }, before);
     return found && found.excepted !== 0 ? except(found, lookup) : found;
   };
 }

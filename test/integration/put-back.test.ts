@@ -6,6 +6,7 @@ import { verifyAudit } from "../../src/people/audit/audit-chain.ts";
 import type { AdminContext } from "../../src/people/desk/context.ts";
 import type { Plan } from "../../src/people/desk/plan.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
+import { sealHead } from "../../src/record/head.ts";
 import { NewestCheckpoint } from "../../src/record/notary/newest-checkpoint.ts";
 import { findVerifiers, openSigners } from "../../src/record/notary/signers.ts";
 import { startWitness } from "../../src/record/notary/witness-server.ts";
@@ -117,10 +118,36 @@ describeBoth("a database that was put back", (w) => {
     expect(await organization()).toBe(200);
   });
 
-  test("is not told by a lookup that was sent before an operator accepted it: no entry of people is known since", () => {
+  test("is no number that SQL wrote into the row for a moment, a larger or a smaller one", async () => {
+    const { key } = await w.place({ key: {} });
+    await accept(w.installation.checkpoint);
+    const organization = async () => (await w.ask("/organization", { key })).status;
+    const answers = [await organization()];
+    for (const change of [5, -5, -1, 1]) {
+      await w.run(`update audit_heads set seq = seq + ${change}`);
+      answers.push(await organization(), await organization());
+    }
+    expect(answers).toEqual(new Array(9).fill(200));
+    // What is sealed is believed again, and its loss is noticed.
+    const back = await savedTables(w, [...auditTables, "api_keys"]);
+    await revokeKey(w.admin, key.id);
+    expect(await organization()).toBe(401);
+    await back();
+    expect(await organization()).toBe(503);
+    await accept(w.installation.checkpoint);
+  });
+
+  test("is not told by a lookup that was sent before an operator accepted it: no entry of people is known since", async () => {
     const [running, accepted] = [knowing(), knowing()];
-    running.notePeople(7, 0);
-    for (const checkpoint of [running, accepted]) checkpoint.notePeople(6, 7);
+    const note = (checkpoint: NewestCheckpoint, seq: number, before: number) => {
+      const head = { lane: "commands", seq, at: 0, mac: Buffer.alloc(32), roster: null };
+      return checkpoint.notePeople(seq, before, async () => ({
+        ...head,
+        seal: sealHead(w.admin.systemKeys.audit, head),
+      }));
+    };
+    await note(running, 7, 0);
+    for (const checkpoint of [running, accepted]) await note(checkpoint, 6, 7);
     expect(running.refusal).toContain("what people did ends with entry 6");
     expect(accepted.refusal).toBeUndefined();
   });

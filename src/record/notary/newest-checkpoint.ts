@@ -9,10 +9,10 @@ import type { WitnessSetting } from "../../core/settings/settings.ts";
 import { writeWholeSync } from "../../core/whole-file.ts";
 import { type Database, warm } from "../../store/database.ts";
 import { whyFailed } from "../../store/failures.ts";
-import { isSealedHead, isWhole } from "../head.ts";
+import { isSealedHead, isWhole, type LaneEnd } from "../head.ts";
 import type { Verifier } from "../note.ts";
 import { commandsLane } from "../segment.ts";
-import { laneEnd } from "../store/lane-end.ts";
+import { laneEnd, laneHead } from "../store/lane-end.ts";
 import { readNodes, type SignedHead, type TreeEnd, treeEnd } from "../store/tree-end.ts";
 import { proveConsistency, verifyConsistency } from "../tree.ts";
 import { type NotedHead, openTreeHead } from "../tree-note.ts";
@@ -54,9 +54,12 @@ export class NewestCheckpoint {
   readonly #witnessed: WitnessedHeads;
   #seen: NotedHead | undefined;
   #putBack: string | undefined;
-  /** The last entry of people that a lookup has brought, since an operator last accepted what there is. */
+  /** The last entry of people by the sealed head, as look-ups have found it since an operator last accepted what there is. */
   #people = 0;
   #peopleLost: string | undefined;
+  #reading: Promise<LaneEnd["head"] | undefined> | undefined;
+  /** A number that a row without its seal had lately. */
+  #unsealed: number | undefined;
   #acceptedAt = 0;
   #uncompared: string | undefined;
   #unwritten: string | undefined;
@@ -91,21 +94,36 @@ export class NewestCheckpoint {
     return this.#putBack ?? this.#peopleLost;
   }
 
-  /** The last entry of people that is known here: {@link notePeople} takes it from before a statement was sent. */
-  get people(): number {
-    return this.#people;
+  /** What look-ups ask: what is known of people before their statement is sent, and what it brings counts for. */
+  ofLookups(lookups: Database, watch: Database) {
+    const readHead = laneHead(lookups, commandsLane);
+    return {
+      people: () => this.#people,
+      note: async (found: { readonly people: number; readonly server: string }, before: number) => {
+        await this.notePeople(found.people, before, readHead);
+        await this.#requireCompared(found.server, watch);
+      },
+    };
   }
 
   /**
-   * Takes the last entry of people, as a statement brought it that was sent when `before` was known. If it is a smaller
-   * one, a failover has lost what people did, such as revoke a key, and this refuses until an operator accepts it.
+   * Takes the last entry of people, as a statement brought it that was sent when `before` was known. Another number than
+   * that counts if the row that has it is sealed. If it is a smaller one, a failover has lost what people did, such as
+   * revoke a key, and this refuses until an operator accepts it.
    */
-  notePeople(seq: number, before: number): void {
+  async notePeople(seq: number, before: number, readHead: () => Promise<LaneEnd["head"] | undefined>): Promise<void> {
+    const { auditKey } = this.#options;
+    if (seq === before || seq === this.#unsealed || auditKey === undefined) return;
+    this.#reading ??= readHead().finally(() => {
+      this.#reading = undefined;
+    });
+    const head = await this.#reading;
     // Less is known than when it was sent: an operator accepted what there is meanwhile.
     if (before > this.#people) return;
-    if (seq >= before) this.#people = Math.max(this.#people, seq);
+    if (head == null || !isSealedHead(auditKey, head)) this.#unsealed = seq;
+    else if (head.seq >= before) this.#people = Math.max(this.#people, head.seq);
     else
-      this.#peopleLost ??= `The database was put back to an earlier state: what people did ends with entry ${seq}, and this process has seen entry ${before}. ${advice}`;
+      this.#peopleLost ??= `The database was put back to an earlier state: what people did ends with entry ${head.seq}, and this process has seen entry ${before}. ${advice}`;
   }
 
   /** Whether a file or a witness is set, and the last comparison with it is too old to serve by. */
@@ -208,6 +226,7 @@ export class NewestCheckpoint {
     if (signed !== undefined) this.#accept(signed);
     this.#putBack = refusal;
     this.#uncompared = undefined;
+    this.#unsealed = undefined;
     this.#comparedAtMs = this.#nowMs();
     this.#server = end.server;
     this.#noteSigned(end, signed);
@@ -277,7 +296,7 @@ export class NewestCheckpoint {
    * @param server - has answered now
    * @throws Fault `unavailable` if it could not be compared
    */
-  async requireCompared(server: string, database: Database): Promise<void> {
+  async #requireCompared(server: string, database: Database): Promise<void> {
     const before = this.#server;
     if (before === undefined || before === server) return;
     this.#comparing ??= this.look(database).finally(() => {

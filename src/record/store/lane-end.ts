@@ -1,7 +1,6 @@
 import { desc, eq, sql } from "drizzle-orm";
 import type { Database } from "../../store/database.ts";
 import type { LaneEnd } from "../head.ts";
-import type { Checkpoint } from "../journal.ts";
 
 /* Where a lane of the audit ends. */
 
@@ -20,16 +19,11 @@ export async function laneEnd({ db, tables }: Pick<Database, "db" | "tables">, l
   return { lane, head: null, newest: null, ...end };
 }
 
-/** Reads the end of a lane that several processes write; undefined if there is none, or its mac has not 32 bytes. */
-export function laneHead(database: Database, lane: string): () => Promise<Checkpoint | undefined> {
+/** Reads the head of a lane that several processes write; undefined if there is none, or its mac has not 32 bytes. */
+export function laneHead(database: Database, lane: string): () => Promise<LaneEnd["head"] | undefined> {
   const { auditHeads: h } = database.tables;
-  const find = database.query<{ seq: number; mac: Buffer }>(
-    sql`select ${h.seq} as seq, ${h.mac} as mac from ${h}
-      where ${h.lane} = ${sql.placeholder("lane")} and length(${h.mac}) = 32`,
-    { retry: false },
-  );
-  return async () => {
-    const [head] = await find({ lane });
-    return head && { lane, seq: head.seq, mac: head.mac.toString("hex") };
-  };
+  const find = database.query<NonNullable<LaneEnd["head"]>>(sql`
+    select ${h.lane} as lane, ${h.seq} as seq, ${h.at} as at, ${h.mac} as mac, ${h.roster} as roster, ${h.seal} as seal
+    from ${h} where ${h.lane} = ${sql.placeholder("lane")} and length(${h.mac}) = 32`);
+  return async () => (await find({ lane }))[0];
 }

@@ -92,7 +92,7 @@ export async function openKeyhole(
       alarms: journals.alarms,
       pepper: systemKeys.pepper,
       seals: new GrantSeals(systemKeys.grant),
-      lookUp: keyLookups(lookups, boundedKinds(), checkpoint, databases.watch),
+      lookUp: keyLookups(lookups, boundedKinds(), checkpoint.ofLookups(lookups, databases.watch)),
       refusal: () => checkpoint.refusal,
       nowUs: () => Math.floor(performance.now() * 1000),
       now: Date.now,
@@ -264,9 +264,10 @@ function openCommandsCheckpoint(database: Database, log: Log) {
     announced ??= "";
     try {
       const head = await readHead();
-      if (head === undefined || announced === head.mac) return;
-      announced = head.mac;
-      log({ event: "checkpoint", ...head });
+      const mac = head?.mac.toString("hex");
+      if (head == null || announced === mac) return;
+      announced = mac;
+      log({ event: "checkpoint", lane: head.lane, seq: head.seq, mac });
     } catch (error) {
       log({ event: "checkpoint_failed", lane: commandsLane, reason: databaseErrorCode(error) });
     }
