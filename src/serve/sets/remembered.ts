@@ -1,6 +1,6 @@
 import { BoundedMap } from "../../core/bounded-map.ts";
+import type { FoundSet, StoredSet } from "../../core/set-rows.ts";
 import type { FileContent } from "../../seal/file-content.ts";
-import type { FoundSet, StoredSet } from "../access/authenticate.ts";
 import type { ContentEntry } from "./kind.ts";
 import type { ReadProject, VerifiedSet } from "./verified-set.ts";
 

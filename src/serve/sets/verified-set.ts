@@ -1,10 +1,10 @@
 import { Fault } from "../../core/fault.ts";
 import type { Environment } from "../../core/names.ts";
+import type { StoredSet } from "../../core/set-rows.ts";
 import type { SetIdentity } from "../../seal/associated-data.ts";
 import { isCanary, isMachinesOnly } from "../../seal/canary.ts";
 import type { Keyring } from "../../seal/keyring.ts";
 import { type OpenedItems, setOpener, verifyListing } from "../../seal/set.ts";
-import type { StoredSet } from "../access/authenticate.ts";
 import type { Entry, KindDescriptor } from "./kind.ts";
 
 /** The project of an answer, as the caller was authorized for it. */
