@@ -38,7 +38,13 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/projects", rights: ["see"], answer: projectsPage },
   { method: "POST", path: "/projects", rights: rightsOf(makeProject), answer: createProject },
   { method: "GET", path: "/p/:org/:project", rights: ["see"], answer: firstPage },
-  { method: "GET", path: "/p/:org/:project/:kind", rights: ["see"], answer: gridPage },
+  { method: "GET", path: "/p/:org/:project/:kind", rights: ["see"], answer: (visit) => gridPage(visit) },
+  {
+    method: "POST",
+    path: "/p/:org/:project/:kind/compare",
+    rights: ofAnyKind("reveal"),
+    answer: (visit) => gridPage(visit, true),
+  },
   { method: "GET", path: "/p/:org/:project/:kind/item", rights: ["see"], answer: itemPage },
   {
     method: "POST",

@@ -40,6 +40,7 @@ withPrograms(["chromium"], "a first visit to the dashboard, in Chromium", (chrom
     await follow("Projects");
     await picture(page, "2-projects", "The projects, with what they hold");
     await follow("demo/web");
+    await Promise.all([page.waitForNavigation(), page.click("form[action$='/compare'] button")]);
     await picture(page, "3-grid", "The variables of a project by environment: there, missing, the same, different");
     await follow("Projects");
     await page.type("header input[type=search]", "greet");

@@ -273,8 +273,8 @@ describeOnce("the incident at Vercel of April 2026: a stolen session, half an ho
     };
     await keepAtWork(signedInAt, visitor);
     w.clock.nowMs = signedInAt + freshMs - 1;
-    const grids = ["/p/:org/:project/:kind variables", "/p/:org/:project/:kind accounts"];
-    expect(await telling()).toEqual(expect.arrayContaining(grids)); // so this test sees what tells
+    const comparing = ["/p/:org/:project/variables/promote variables"];
+    expect(await telling()).toEqual(comparing); // so this test sees what tells
     w.clock.nowMs = signedInAt + freshMs;
     expect(await telling()).toEqual([]);
     w.clock.nowMs = undefined;
@@ -302,6 +302,7 @@ describeOnce("the incident at Vercel of April 2026: a stolen session, half an ho
     const uses: Readonly<Record<string, () => Promise<{ readonly status: number }>>> = {
       "POST /p/:org/:project/:kind/reveal": () =>
         visitor.send(`${a}/variables/reveal`, { name: "A", environment: "production" }),
+      "POST /p/:org/:project/:kind/compare": () => visitor.submit(`${a}/variables/compare`, {}),
       "GET /p/:org/:project/variables/promote": () => visitor.page(`${a}/${copyFrom}`),
       "GET /p/:org/:project/variables/promote/:draft": () => visitor.page(copyPlan),
       "POST /p/:org/:project/variables/promote/:draft": () => visitor.send(copyPlan, copyForm),

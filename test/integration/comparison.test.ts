@@ -17,7 +17,7 @@ import { describeBoth, type World } from "../support/world.ts";
 
 /** What a comparison says, as `development:1 production:2` by name. */
 async function groups(w: World, where: string, kind: string): Promise<Record<string, string>> {
-  const { items } = await compareEnvironments(w.admin, where, kind);
+  const { items } = await compareEnvironments(w.admin, where, kind, true);
   return Object.fromEntries(
     items.map(({ name, environments }) => {
       const found = Object.entries(environments).map(([environment, { group }]) => `${environment}:${group}`);
@@ -48,7 +48,7 @@ describeBoth("a comparison of environments", (w, _, once) => {
       TWO: "development:1 staging:2 production:1",
       _LAST: "staging:1 production:2",
     });
-    const { items } = await compareEnvironments(w.admin, where, "variables");
+    const { items } = await compareEnvironments(w.admin, where, "variables", true);
     expect(items[2]?.environments).toEqual({
       development: { updatedAt: 1_700_000_000_000, group: 1 },
       staging: { updatedAt: 1_700_000_000_001, group: 1 },
@@ -83,24 +83,26 @@ describeBoth("a comparison of environments", (w, _, once) => {
     expect(JSON.stringify(await compareEnvironments(w.admin, where, "files"))).not.toMatch(/[0-9a-f]{64}/);
   });
 
-  once("puts nothing on record and changes nothing", async () => {
-    const { where } = await w.place({ variables: { staging: { A: "1" } } });
+  once("opens no value unless it is asked for, and puts nothing on record without it", async () => {
+    const { where } = await w.place({ variables: { staging: { A: "1" }, production: { A: "1" } } });
     const before = await stored(w);
     for (const { kind } of everyKind) await compareEnvironments(w.admin, where, kind);
     expect(await stored(w)).toBe(before);
+    const { items } = await compareEnvironments(w.admin, where, "variables");
+    expect(items).toMatchObject([{ environments: { staging: { group: null }, production: { group: null } } }]);
   });
 
   test("is refused if a set was edited with SQL; for who may not see values, none is opened", async () => {
     const { where, id } = await w.place({ variables: { staging: { A: "1" } } });
     await w.sql`update sets set sealed = ${Buffer.from("no envelope")} where project_id = ${id}
       and kind = 'variables' and environment = 'staging'`;
-    await expect(compareEnvironments(w.admin, where, "variables")).rejects.toMatchObject({ kind: "conflict" });
+    await expect(compareEnvironments(w.admin, where, "variables", true)).rejects.toMatchObject({ kind: "conflict" });
     const seer = await personIn(w.admin, where, ["see"]);
-    const { items } = await compareEnvironments(seer, where, "variables");
+    const { items } = await compareEnvironments(seer, where, "variables", true);
     expect(items).toMatchObject([{ name: "A", environments: { staging: { group: null } } }]);
     await w.sql`update sets set listing = '[]' where project_id = ${id} and environment = 'staging'`;
     for (const admin of [w.admin, seer]) {
-      await expect(compareEnvironments(admin, where, "variables")).rejects.toMatchObject({ kind: "conflict" });
+      await expect(compareEnvironments(admin, where, "variables", true)).rejects.toMatchObject({ kind: "conflict" });
     }
   });
 
@@ -153,8 +155,8 @@ describeBoth("a comparison of environments", (w, _, once) => {
           }
         }
         for (const [kind, items] of model) {
-          const compared = await compareEnvironments(w.admin, where, kind);
-          const listed = await compareEnvironments(seer, where, kind);
+          const compared = await compareEnvironments(w.admin, where, kind, true);
+          const listed = await compareEnvironments(seer, where, kind, true);
           const names = [...items].flatMap(([name, at]) => (at.size > 0 ? [name] : [])).toSorted();
           expect(compared.items.map((item) => item.name)).toEqual(names);
           for (const { name, environments: shown } of compared.items) {

@@ -6,6 +6,7 @@
 import { expect, test } from "bun:test";
 import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
 import type { Right } from "../../src/serve/access/rights.ts";
+import { listAudit } from "../support/audit.ts";
 import { inDays } from "../support/clock.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { setAccount, setVariables } from "../support/plans.ts";
@@ -14,7 +15,7 @@ import { describeBoth, type World } from "../support/world.ts";
 const dayMs = 86_400_000;
 
 async function place(w: World) {
-  const { organization, where } = await w.place({
+  const { organization, where, id } = await w.place({
     variables: {
       development: { SAME: "canary-1", DIFFERS: "canary-2", NEW: "canary-3" },
       staging: { SAME: "canary-1", DIFFERS: "canary-4", NEWER: "canary-5" },
@@ -25,7 +26,7 @@ async function place(w: World) {
     { name: "SOON", value: "canary-6", rotateBy: inDays(20) },
     { name: "LATER", value: "canary-7", rotateBy: inDays(40) },
   ]);
-  return { organization, where };
+  return { organization, where, id };
 }
 
 /** The chips of a page: their words, where they lead, and whether the page is that one. */
@@ -48,12 +49,10 @@ describeBoth("the parts of a grid", (w) => {
     expect(chipsOf(html)).toEqual([
       "All 6 here",
       "Missing in production 4 ?only=missing-production",
-      "Different 1 ?only=different",
       "Due for rotation 1 ?only=due",
     ]);
     const shown = {
       "missing-production": ["LATER", "NEW", "NEWER", "SOON"],
-      different: ["DIFFERS"],
       due: ["SOON"],
     };
     for (const [only, names] of Object.entries(shown)) {
@@ -62,7 +61,24 @@ describeBoth("the parts of a grid", (w) => {
       const shown = chipsOf(part).filter((chip) => chip.endsWith(" here"));
       expect(shown).toEqual([expect.stringContaining(`?only=${only} here`)]);
     }
-    expect((await visitor.page(`/p/${where}/variables?only=nothing`)).status).toBe(404);
+    for (const only of ["nothing", "different"]) {
+      expect((await visitor.page(`/p/${where}/variables?only=${only}`)).status).toBe(404);
+    }
+  });
+
+  test("open values only for somebody who asks which differ: on record, those that differ first", async () => {
+    const { where, id } = await place(w);
+    const visitor = await visitorOf(w);
+    const asked = { project: id };
+    expect((await visitor.page(`/p/${where}/variables`)).html).toContain("Which values differ?");
+    const html = await (await visitor.submit(`/p/${where}/variables/compare`, asked)).text();
+    expect(namesOf(html)).toEqual(["DIFFERS", "LATER", "NEW", "NEWER", "SAME", "SOON"]);
+    expect([...html.matchAll(/<td class="([abc])"/g)].map(([, letter]) => letter).join("")).toBe("abbaaa");
+    const searches = await listAudit(w.admin, { project: where, actions: ["values.search"] });
+    expect(searches.map(({ environment }) => environment)).toEqual(["development", "staging", "production"]);
+    // It is asked of the project that the page showed, and of no later one.
+    expect((await visitor.submit(`/p/${where}/variables/compare`, { project: "other" })).status).toBe(409);
+    expect(await listAudit(w.admin, { project: where, actions: ["values.search"] })).toHaveLength(3);
   });
 
   test("begin on the page of projects, which counts what is missing in production", async () => {
@@ -93,7 +109,7 @@ describeBoth("the parts of a grid", (w) => {
 
 describeBoth("the grid of somebody who may not see or compare everything", (w) => {
   test("counts, compares and copies only what their rights reach", async () => {
-    const { where, organization } = await place(w);
+    const { where, organization, id } = await place(w);
     const [all, missing, due] = [
       "All 6 here",
       "Missing in production 4 ?only=missing-production",
@@ -104,7 +120,7 @@ describeBoth("the grid of somebody who may not see or compare everything", (w) =
       [{ see: null, reveal: ["staging"] }, [all, missing, `${due} ?only=due`], "", "staging"],
       [
         { see: null, reveal: ["development", "staging"] },
-        [all, missing, "Different 1 ?only=different", `${due} ?only=due`],
+        [all, missing, `${due} ?only=due`],
         "aab",
         "development staging",
       ],
@@ -121,7 +137,9 @@ describeBoth("the grid of somebody who may not see or compare everything", (w) =
     for (const [grants, chips, letters, copy] of rows) {
       const visitor = await visitorWith(w, organization.slug, grants);
       const { html } = await visitor.page(`/p/${where}/variables`);
-      const cells = [...html.matchAll(/<td class="([abc])"[^>]*>/g)].map(([, letter]) => letter);
+      expect(html).not.toMatch(/<td class="[abc]"/);
+      const compared = await (await visitor.submit(`/p/${where}/variables/compare`, { project: id })).text();
+      const cells = [...compared.matchAll(/<td class="([abc])"[^>]*>/g)].map(([, letter]) => letter);
       const found = [chipsOf(html), [...new Set(cells)].join(""), /data-copy="(.*?)"/.exec(html)?.[1]];
       expect([grants, ...found]).toEqual([grants, chips, [...new Set(letters)].join(""), copy]);
       const isSeen = grants.see === null;

@@ -128,7 +128,7 @@ describeBoth("a kind that Keyhole does not have", (w) => {
     const asked = { of: notes.kind, project: where, environment: undefined };
     expect(await namesInUse(w.config, asked)).toEqual([{ word: "door" }, { word: "stove" }]);
 
-    const { items } = await compareEnvironments(w.admin, where, notes.kind);
+    const { items } = await compareEnvironments(w.admin, where, notes.kind, true);
     const production = { updatedAt: expect.any(Number), group: 1 };
     expect(items).toEqual(["door", "stove"].map((name) => ({ name, environments: { production } })));
 

@@ -62,7 +62,7 @@ describeBoth("a page", (w) => {
     expect(lists.map((list) => list.match(/<li>/g)?.length)).toEqual([12, 12, 12, 12]);
   });
 
-  test("opens no value, unless it compares those of one project for somebody who may read them", async () => {
+  test("opens no value unless somebody asks for it: with a form, or for what would be undone or promoted", async () => {
     const { organization, key } = await furnish(2);
     await notarize(w);
     const page = await visit();
@@ -76,12 +76,14 @@ describeBoth("a page", (w) => {
           .replace(":kind", kind)
           .replace(":id", key)
           .replace(":entry", "commands:1");
-        const asked = { name: "DUE", kind: "variables", environment: "staging", to: "1", from: "staging", q: "DUE" };
-        if ((await page(`${filled}?${new URLSearchParams(asked)}`)).openings > 0) opening.add(path);
+        const asked = { name: "DUE", kind: "variables", environment: "staging", q: "DUE" };
+        for (const more of [{}, { to: "1" }, { from: "staging", to: "production" }]) {
+          const query = new URLSearchParams({ ...asked, ...more });
+          if ((await page(`${filled}?${query}`)).openings > 0) opening.add([path, ...Object.keys(more)].join(" "));
+        }
       }
     }
-    // They say which values are the same in which environments, or what would be undone.
-    const comparing = ["/p/:org/:project/:kind", "/p/:org/:project/:kind/item", "/p/:org/:project/undo"];
+    const comparing = ["/p/:org/:project/variables/promote from to", "/p/:org/:project/undo to"];
     expect([...opening]).toEqual(comparing);
   });
 });

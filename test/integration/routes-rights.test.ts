@@ -195,7 +195,7 @@ describeBoth("each route", (w, _, once) => {
   });
 
   const fields = new Set(
-    Array.from(new Bun.Glob("src/{dashboard,pages,kinds}/**/*.ts{,x}").scanSync(root), (file) => {
+    Array.from(new Bun.Glob("src/{dashboard,people,kinds}/**/*.ts{,x}").scanSync(root), (file) => {
       const text = readFileSync(join(root, file), "utf8");
       return [...text.matchAll(/\.(?:read|find|all|touched|has|query|environment|number)\("([\w.-]+)"/g)];
     }).flatMap((found) => found.map(([, name = ""]) => name)),

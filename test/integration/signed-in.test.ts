@@ -41,20 +41,21 @@ describeBoth("with a sign-in of too long ago", (w) => {
     const paste = (environment: string) => visitor.send(at("variables/paste"), { environment, text: "A=1\nB=2" });
     const pages = ["variables/promote?from=staging&to=production", "undo?kind=variables&environment=production&to=1"];
     const compared = async () => {
+      const reply = await visitor.submit(at("variables/compare"), {});
+      const cells = [...(await reply.text()).matchAll(/<td class="(\w+)/g)].map(([, cell]) => cell);
       const { html } = await visitor.page(at("variables"));
-      const cells = [...html.matchAll(/<td class="(\w+)/g)].map(([, cell]) => cell);
-      return [cells.join(" "), html.includes('href="/sign-in?again"')];
+      return [reply.status, cells.join(" "), html.includes('href="/sign-in?again"')];
     };
     const promote = await visitor.form(at(pages[0] ?? ""), at("variables/promote"));
     expect(promote).toBeDefined();
     const undo = await visitor.form(at(pages[1] ?? ""), at("undo"));
     const back = await visitor.form(at("variables/promote?from=production&to=staging"), at("variables/promote"));
-    expect(await compared()).toEqual(["a a a no a b", false]);
+    expect(await compared()).toEqual([200, "no a b a a a", false]);
     expect((await paste("production")).status).toBe(200);
     // It stays a recent one for ten minutes after each use, and for half an hour in all.
     for (const minutes of [9, 9, 9]) {
       w.clock.nowMs += minutes * 60_000;
-      expect(await compared()).toEqual(["a a a no a b", false]);
+      expect(await compared()).toEqual([200, "no a b a a a", false]);
     }
     // Whoever begins to type is told before.
     const forms = [at("variables/paste"), `/keys/new?org=${organization.slug}`];
@@ -63,9 +64,8 @@ describeBoth("with a sign-in of too long ago", (w) => {
     const { to: plan = "" } = await visitor.send(at("variables/promote"), { ...promote, names: "B" });
 
     w.clock.nowMs += 3 * 60_000;
-    expect(await compared()).toEqual(["a a is no is is", true]);
+    expect(await compared()).toEqual([401, "", true]);
     for (const page of forms) expect([page, await linksIn(page)]).toEqual([page, 1]);
-    expect((await visitor.page(at("variables/item?name=A"))).html).not.toContain('<p class="quiet">same');
     const refusal = { status: 401, error: expect.stringContaining("sign in again"), again: "/sign-in?again" };
     for (const page of pages) expect((await visitor.page(at(page))).status).toBe(401);
     const fields = { ...promote, names: "B", again: where };

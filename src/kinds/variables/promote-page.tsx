@@ -40,7 +40,7 @@ export async function promotePage(visit: Visit): Promise<Answer> {
         <Field label="From" name="from" options={shown} value={from} />
         <Field label="To" name="to" options={shown} value={to} />
       </Chooser>
-      {from !== to && (await choice(visit, from, to))}
+      {from !== to && visit.query("from") && visit.query("to") && (await choice(visit, from, to))}
       {from === to && (
         <Empty>
           {shown.length > 1

@@ -1,8 +1,9 @@
 import { compareBytes, type Environment } from "../../core/names.ts";
 import { descriptorOf } from "../../kinds/people.ts";
+import { searchAction } from "../../record/entry.ts";
 import { isCanary } from "../../seal/canary.ts";
 import type { ContentEntry, KindDescriptor } from "../../serve/sets/kind.ts";
-import { type AdminContext, mayCompare } from "../desk/context.ts";
+import { type AdminContext, mayCompare, requireFreshToCompare, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
 import { type Item, openItems, requireSets, shownEnvironments } from "../editing/open.ts";
@@ -38,31 +39,48 @@ export type ComparedItem = {
 };
 
 /**
- * Compares the environments of a project, item by item: the fields of accounts, the values of variables without their
- * days of rotation, and all that the listing shows of a file, without the times and the notes of any. Nothing is on
- * record, since no value is shown.
+ * Compares the environments of a project, item by item: all that the listing shows of a file; and if somebody asked for
+ * it, which is on record, the fields of accounts and the values of variables without their days of rotation. Times and
+ * notes do not count.
  *
  * @param kind - one of `everyKind`
- * @throws Refused `conflict` if a set does not verify or open
+ * @param isAsked - whether values are opened for it
+ * @throws Refused `conflict` if a set does not verify or open; `stale`
  */
-export async function compareEnvironments(admin: AdminContext, where: string, kind: string): Promise<ItemsAcross> {
+export async function compareEnvironments(
+  admin: AdminContext,
+  where: string,
+  kind: string,
+  isAsked = false,
+): Promise<ItemsAcross> {
   const descriptor = descriptorOf(kind);
   const project = await findProject(admin, where, "see");
+  const { organization, id, slug } = project;
   const revealing = Permit.find(admin, ["see", "reveal"], placeOf(project));
+  const opened = (revealing?.environments ?? []).filter(
+    (one) => (isAsked || !descriptor.hasValues) && mayCompare(admin, placeOf(project), one),
+  );
+  if (isAsked && descriptor.hasValues && revealing !== undefined) {
+    requireFreshToCompare(admin, placeOf(project), revealing.environments);
+    const changes = opened.map((environment) => {
+      return { action: searchAction, organization, project: { id, slug }, environment, names: [] } as const;
+    });
+    await writing(admin, revealing, async () => [undefined, changes]);
+  }
   const verified = await requireSets(admin, project, descriptor);
   const sets = verified.map((set) => {
     const { environment } = set;
-    const isOpen =
-      revealing?.allows("reveal", environment) === true && mayCompare(admin, placeOf(project), environment);
-    const { items } = isOpen
-      ? openItems({ project: { ...project, permit: revealing }, descriptor, environment }, set)
-      : {
-          items: new Map(
-            set.entries.map((entry): [string, Item] => {
-              return [descriptor.nameOf(entry), { entry, value: null, isHidden: set.isMachinesOnly(entry) }];
-            }),
-          ),
-        };
+    const isOpen = opened.includes(environment);
+    const { items } =
+      isOpen && revealing
+        ? openItems({ project: { ...project, permit: revealing }, descriptor, environment }, set)
+        : {
+            items: new Map(
+              set.entries.map((entry): [string, Item] => {
+                return [descriptor.nameOf(entry), { entry, value: null, isHidden: set.isMachinesOnly(entry) }];
+              }),
+            ),
+          };
     return { environment, isOpen, items };
   });
   const names = new Set(sets.flatMap(({ items }) => [...items.keys()]));

@@ -45,13 +45,15 @@ function unreadPart(
 
 /**
  * The parts of a grid that have a link of their own. The first is everything.
- * @param unread - what is known of the last reads
+ * @param known - what is known of the last reads
+ * @param compares - whether values were compared without being opened
  */
 export function partsOf(
   seen: readonly Environment[],
   now: number,
   descriptor: Pick<KindDescriptor, "isReadByName">,
   known: KindReads | undefined,
+  compares: boolean,
 ): readonly Part[] {
   const isDue = ({ environments: found }: Compared) =>
     Object.values(found).some(({ dueAt = Number.POSITIVE_INFINITY }) => dueAt <= now + soonMs);
@@ -62,7 +64,7 @@ export function partsOf(
       words: "Missing in production",
       has: ({ environments: found }) => found.production === undefined,
     },
-    { only: "different", words: "Different", has: ({ environments: found }) => groupsIn(found).size > 1 },
+    ...(compares ? [{ only: "different", words: "Different", has: isDifferent }] : []),
     { only: "due", words: "Due for rotation", has: isDue },
   ];
   const unread = unreadPart(descriptor, known, now);
@@ -77,9 +79,9 @@ export type Part = {
   readonly has: (item: Compared) => boolean;
 };
 
-/** Which values there are, among those that somebody may compare. */
-function groupsIn(found: Compared["environments"]): ReadonlySet<number> {
-  return new Set(Object.values(found).flatMap(({ group }) => group ?? []));
+/** Whether it has values that differ, among those that somebody may compare. */
+export function isDifferent({ environments: found }: Compared): boolean {
+  return new Set(Object.values(found).flatMap(({ group }) => group ?? [])).size > 1;
 }
 
 /** Whether an item has values that somebody may compare. */

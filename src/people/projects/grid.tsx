@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 
-import { type Environment, environments } from "../../core/names.ts";
+import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { excerpt } from "../../core/visible.ts";
 import { inWords } from "../../core/words/ago.ts";
@@ -33,24 +33,30 @@ import { isStaleToCompare } from "../desk/context.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import { behindWords, dayOf, findKindReads, type KindReads } from "../editing/last-reads.ts";
 import { compareEnvironments } from "./comparison.ts";
-import { type Compared, isCompared, partsOf, readsOf, soonMs } from "./grid-parts.ts";
+import { type Compared, isCompared, isDifferent, partsOf, readsOf, soonMs } from "./grid-parts.ts";
 
-/** The names of one kind by environment: there, missing, the same, different. */
-export async function gridPage(visit: Visit): Promise<Answer> {
+/**
+ * The names of one kind by environment: there, or missing.
+ * @param isAsked - whether somebody asked which values differ: they are opened, on record, and these rows come first
+ */
+export async function gridPage(visit: Visit, isAsked = false): Promise<Answer> {
   const { admin, where } = visit;
   const kind = requireKind(visit.param("kind"));
   const choose = visit.query("choose");
   const path = (only?: string, chooses = choose) => projectPagePath(where, kind, { only, choose: chooses });
-  const { items, environments: seen } = await compareEnvironments(admin, where, kind);
+  const project = await findProject(admin, where, "see");
+  if (isAsked) visit.form.requireProject(project);
+  const { items, environments: seen } = await compareEnvironments(admin, where, kind, isAsked);
   const now = admin.now();
   const only = visit.query("only");
-  const project = await findProject(admin, where, "see");
   const descriptor = descriptorOf(kind);
   const known = await findKindReads(admin, project, kind, seen);
-  const parts = partsOf(seen, now, descriptor, known);
+  const isAnyCompared = isAsked || items.some(isCompared);
+  const parts = partsOf(seen, now, descriptor, known, isAnyCompared && !isAsked);
   const chosen = parts.find((part) => part.only === only);
   if (chosen === undefined) throw new Refused("not_found", `There is no part ${JSON.stringify(only)} of the ${kind}.`);
   const rows = items.filter(chosen.has);
+  if (isAsked) rows.sort((a, b) => Number(isDifferent(b)) - Number(isDifferent(a)));
   const chips = parts.flatMap(({ only, words, has }): Chip[] => {
     const count = items.filter(has).length;
     const isShown = only === undefined || count > 0;
@@ -92,6 +98,14 @@ export async function gridPage(visit: Visit): Promise<Answer> {
       {items.length > 0 && (
         <Chips label={`Parts of the ${kind}`} items={chips}>
           {rows.some(isCompared) && <small>The same letter: the same value</small>}
+          {!isAnyCompared && revealed.length > 1 && (
+            <form method="post" action={projectPagePath(where, `${kind}/compare`)}>
+              <input type="hidden" name="project" value={project.id} />
+              <button type="submit" class="quiet">
+                Which values differ?
+              </button>
+            </form>
+          )}
         </Chips>
       )}
       {isChosen ? (
@@ -209,19 +223,4 @@ export function requireKind(text: string): string {
   const found = everyKind.find(({ kind }) => kind === text);
   if (found === undefined) throw new Refused("not_found", "There is no such page.");
   return found.kind;
-}
-
-/** What a row says about the values that are there, such as `same` or `production differs`. */
-export function comparison({ environments: found }: Compared): string {
-  const there = environments.flatMap((environment) => {
-    const one = found[environment];
-    return one === undefined ? [] : [{ environment, group: one.group }];
-  });
-  if (there.length < 2) return `only ${there[0]?.environment}`;
-  if (there.some(({ group }) => group === null)) return `in ${there.map(({ environment }) => environment).join(", ")}`;
-  const groups = new Set(there.map(({ group }) => group));
-  if (groups.size === 1) return "same";
-  if (groups.size === there.length) return there.length === 2 ? "different" : "all different";
-  const odd = there.find(({ group }) => there.filter((other) => other.group === group).length === 1);
-  return `${odd?.environment} differs`;
 }

@@ -39,7 +39,7 @@ import { type Gets, personGets } from "../keys/readers.ts";
 import { personPath } from "../persons/page.tsx";
 import { personsWithAccess } from "../persons/persons.ts";
 import { type ComparedItem, compareEnvironments } from "./comparison.ts";
-import { comparison, requireKind } from "./grid.tsx";
+import { requireKind } from "./grid.tsx";
 
 /** One item: where it is, its value on request, who can read it and who did, and its earlier values. */
 export async function itemPage(visit: Visit): Promise<Answer> {
@@ -75,10 +75,6 @@ export async function itemPage(visit: Visit): Promise<Answer> {
   ));
   const main = (
     <>
-      <p class="quiet">
-        Values{visit.reached(project, "see").length < environments.length && ", as far as you may see"}:{" "}
-        {comparison(found)}
-      </p>
       {form && written.length > 0 && <Actions items={{ Change: projectPagePath(where, `${kind}/set`, { name }) }} />}
       <div class="values">{cards}</div>
       <Operators />
