@@ -69,5 +69,5 @@ export class Deadline {
 
 type Wait = { endsAtMs: number; extended: boolean; readonly refuse: () => void };
 
-/** A timer that is this late waited for more than a busy event loop. */
-const lostMsMin = 500;
+/** A timer that is this late waited for more than a busy machine. */
+export const lostMsMin = 500;

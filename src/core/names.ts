@@ -42,6 +42,16 @@ export type Selection =
 /** A token's id, its subject and the id of the run, in its issuer's words; empty if it does not say. */
 export type TokenWords = { readonly jti: string; readonly sub: string; readonly run: string };
 
+/** A read by a job whose trust bounds how often it may read. */
+export type JobRead = {
+  readonly trustId: string;
+  /** SHA-256 of the claims that name the job, in hex. */
+  readonly job: string;
+  readonly readsMax: number;
+  /** For how long the count is needed after this read, in milliseconds of the database's clock. */
+  readonly keptMs: number;
+};
+
 /** Orders text by its UTF-8 bytes, the order of every list in the API; UTF-16 order differs above U+FFFF. */
 export function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));

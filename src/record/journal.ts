@@ -1,7 +1,8 @@
 import { Fault } from "../core/fault.ts";
+import type { JobRead } from "../core/names.ts";
 import { type Receipt, receiptName } from "../core/receipt.ts";
 import type { AuditEntry } from "./entry.ts";
-import { type JobRead, type JobReads, Overused } from "./job-reads.ts";
+import { type JobReads, Overused } from "./job-reads.ts";
 import { encodeEntries, type Segment, segmentMac } from "./segment.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { type Body, type Held, type Render, renderHeld } from "../core/held.ts";
+import type { JobRead } from "../core/names.ts";
 import { receiptHeader } from "../core/receipt.ts";
 import type { AuditEntry } from "./entry.ts";
-import type { JobRead } from "./job-reads.ts";
 
 /**
  * Gate 10: renders a value, puts its entries on record, and only then returns the body, with a header that names them.

@@ -1,4 +1,5 @@
 import { hkdfSync, randomBytes } from "node:crypto";
+import { BoundedMap } from "../core/bounded-map.ts";
 import { Fault } from "../core/fault.ts";
 import { dataKeyAssociatedData, encodeFields, systemKeyAssociatedData } from "./associated-data.ts";
 import { open, seal } from "./envelope.ts";
@@ -84,8 +85,7 @@ export class Keyring {
   readonly rootId: string;
   /** By root id. */
   readonly #wrapKeys: Map<string, Uint8Array>;
-  readonly #remembered = new Map<string, DataKey>();
-  readonly #rememberedMax: number;
+  readonly #remembered: BoundedMap<DataKey>;
   readonly #more: () => readonly Uint8Array[];
 
   /**
@@ -98,7 +98,7 @@ export class Keyring {
     const [first] = this.#wrapKeys.keys();
     if (first === undefined) throw new Error("A keyring needs at least one root key.");
     this.rootId = first;
-    this.#rememberedMax = rememberedMax;
+    this.#remembered = new BoundedMap(rememberedMax);
     this.#more = more;
   }
 
@@ -163,8 +163,6 @@ export class Keyring {
     };
     const dataKey: DataKey = { generation, subkey };
     this.#remembered.set(inputs, dataKey);
-    const [oldest] = this.#remembered.keys();
-    if (this.#remembered.size > this.#rememberedMax) this.#remembered.delete(oldest as string);
     return dataKey;
   }
 

@@ -1,5 +1,6 @@
 import { getTableColumns, type SQL, sql } from "drizzle-orm";
-import type { FoundSet, KeyLookup, KeyRow, StoredSet } from "../serve/access/authenticate.ts";
+import type { FoundSet, KeyLookup, StoredSet } from "../core/set-rows.ts";
+import type { KeyRow } from "../serve/access/authenticate.ts";
 import type { GrantRow } from "../serve/access/grant.ts";
 import { type Database, integerValue, literal, malformed, textValue } from "./database.ts";
 import { grouped } from "./grouped.ts";

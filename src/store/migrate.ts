@@ -1,62 +1,12 @@
 import { type SQL, sql } from "drizzle-orm";
-import postgresTables from "../../drizzle/postgres/0000_tables.sql" with { type: "text" };
-import postgresSeal from "../../drizzle/postgres/0001_organization_seal.sql" with { type: "text" };
-import postgresPersons from "../../drizzle/postgres/0002_persons.sql" with { type: "text" };
-import postgresHeads from "../../drizzle/postgres/0003_heads.sql" with { type: "text" };
-import postgresEnvironments from "../../drizzle/postgres/0004_environments.sql" with { type: "text" };
-import postgresNotary from "../../drizzle/postgres/0005_notary.sql" with { type: "text" };
-import postgresExceptions from "../../drizzle/postgres/0006_exceptions.sql" with { type: "text" };
-import postgresCosignatures from "../../drizzle/postgres/0007_cosignatures.sql" with { type: "text" };
-import postgresLastReads from "../../drizzle/postgres/0008_last_reads.sql" with { type: "text" };
-import postgresJobReads from "../../drizzle/postgres/0009_job_reads.sql" with { type: "text" };
-import postgresOwnJournal from "../../drizzle/postgres/0010_journal.sql" with { type: "text" };
-import postgresJournal from "../../drizzle/postgres/meta/_journal.json" with { type: "json" };
-import sqliteTables from "../../drizzle/sqlite/0000_tables.sql" with { type: "text" };
-import sqliteSeal from "../../drizzle/sqlite/0001_organization_seal.sql" with { type: "text" };
-import sqlitePersons from "../../drizzle/sqlite/0002_persons.sql" with { type: "text" };
-import sqliteHeads from "../../drizzle/sqlite/0003_heads.sql" with { type: "text" };
-import sqliteEnvironments from "../../drizzle/sqlite/0004_environments.sql" with { type: "text" };
-import sqliteNotary from "../../drizzle/sqlite/0005_notary.sql" with { type: "text" };
-import sqliteExceptions from "../../drizzle/sqlite/0006_exceptions.sql" with { type: "text" };
-import sqliteCosignatures from "../../drizzle/sqlite/0007_cosignatures.sql" with { type: "text" };
-import sqliteLastReads from "../../drizzle/sqlite/0008_last_reads.sql" with { type: "text" };
-import sqliteJobReads from "../../drizzle/sqlite/0009_job_reads.sql" with { type: "text" };
-import sqliteOwnJournal from "../../drizzle/sqlite/0010_journal.sql" with { type: "text" };
-import sqliteJournal from "../../drizzle/sqlite/meta/_journal.json" with { type: "json" };
+import { postgres, sqlite } from "../../drizzle/migrations.ts";
 import { sha256Of } from "../core/hash.ts";
 import { configProblem } from "../core/problem.ts";
 import { HostRefused } from "../core/refused.ts";
 import { type Database, type Db, databaseErrorCode, lockTimeout } from "./database.ts";
 
 /** The migrations in order. A test compares them with `drizzle/`. */
-export const migrations = {
-  postgres: listed(postgresJournal.entries, {
-    "0000_tables": postgresTables,
-    "0001_organization_seal": postgresSeal,
-    "0002_persons": postgresPersons,
-    "0003_heads": postgresHeads,
-    "0004_environments": postgresEnvironments,
-    "0005_notary": postgresNotary,
-    "0006_exceptions": postgresExceptions,
-    "0007_cosignatures": postgresCosignatures,
-    "0008_last_reads": postgresLastReads,
-    "0009_job_reads": postgresJobReads,
-    "0010_journal": postgresOwnJournal,
-  }),
-  sqlite: listed(sqliteJournal.entries, {
-    "0000_tables": sqliteTables,
-    "0001_organization_seal": sqliteSeal,
-    "0002_persons": sqlitePersons,
-    "0003_heads": sqliteHeads,
-    "0004_environments": sqliteEnvironments,
-    "0005_notary": sqliteNotary,
-    "0006_exceptions": sqliteExceptions,
-    "0007_cosignatures": sqliteCosignatures,
-    "0008_last_reads": sqliteLastReads,
-    "0009_job_reads": sqliteJobReads,
-    "0010_journal": sqliteOwnJournal,
-  }),
-};
+export const migrations = { postgres: postgres.map(migrationOf), sqlite: sqlite.map(migrationOf) };
 
 /** The version of a database's tables: how many migrations made them. */
 export type Versions = { readonly from: number; readonly to: number };
@@ -212,10 +162,6 @@ async function execute<Row>(dialect: Dialect, db: Db, text: SQL): Promise<Row[]>
   return (db as unknown as { all(text: SQL): Row[] }).all(text);
 }
 
-function listed(entries: { tag: string; when: number }[], files: Record<string, string>) {
-  return entries.map(({ tag, when }) => {
-    const text = files[tag];
-    if (text === undefined) throw new Error(`migration ${tag} is in the journal but not in the program`);
-    return { sql: text.split("--> statement-breakpoint"), folderMillis: when, hash: sha256Of(text) };
-  });
+function migrationOf({ text, at }: { readonly text: string; readonly at: number }) {
+  return { sql: text.split("--> statement-breakpoint"), folderMillis: at, hash: sha256Of(text) };
 }

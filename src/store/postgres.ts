@@ -3,6 +3,7 @@ import { drizzle, type PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { Deadline } from "../core/deadline.ts";
 import { Fault } from "../core/fault.ts";
+import type { Log } from "../core/log.ts";
 import { Refused } from "../core/refused.ts";
 import { isVerified, type PostgresServer } from "../core/settings/postgres-url.ts";
 import { excerpt } from "../core/visible.ts";
@@ -33,7 +34,7 @@ export class Servers {
   /** Whether a pooler is between that refuses the settings of a session. Then commands do without them. */
   isPooled = false;
   /** Receives what becomes of connections, as events of the log. */
-  tell: (event: Readonly<Record<string, unknown>>) => void = () => {};
+  tell: Log = () => {};
   /** Receives what a command waits for, as a line for a person. */
   say: (line: string) => void = () => {};
 

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { Lookup, StoredSet } from "../serve/access/authenticate.ts";
+import type { Lookup, StoredSet } from "../core/set-rows.ts";
 import { type Database, integerValue, textValue } from "./database.ts";
 import {
   type Authorized,

@@ -1,6 +1,7 @@
 import { Database as SqliteFile } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { attempt } from "../core/attempt.ts";
+import { lostMsMin } from "../core/deadline.ts";
 import { makeIfAbsent } from "../core/whole-file.ts";
 
 // Work that SQLite leaves to its users: replaced files, locks between processes, and short waits.
@@ -47,8 +48,6 @@ export function retryBusy<T>(write: () => T, sleep: (ms: number) => void, nowMs:
 /** Less than the 2 s of an audit entry: a batch that waits for the lock is refused before its callers give up. */
 const waitMsMax = 1800;
 const pauseMsMax = 5;
-/** As in core/deadline.ts: a sleep that is this late is no busy machine. */
-const lostMsMin = 500;
 
 /** The files of the locks that this process holds, by path. One that is garbage would be closed, and its lock free. */
 const held = new Map<string, SqliteFile>();

@@ -438,16 +438,16 @@ test("a coin tells of its marks to the holder of the key alone, and one of befor
 
 test("only what seals values again takes them unseen", async () => {
   const takers = [
-    "people/editing/write.ts",
     "kinds/accounts/write.ts",
     "kinds/variables/write.ts",
+    "people/editing/write.ts",
     "people/history/rollback.ts",
   ];
   const openers = [
+    "people/backup/verify.ts",
     "people/editing/contents.ts",
     "people/history/rollback.ts",
     "people/rotation/rotation.ts",
-    "people/backup/verify.ts",
   ];
   const found = { unseen: [] as string[], opened: [] as string[] };
   for await (const path of new Glob("**/*.{ts,tsx}").scan("src")) {

@@ -5,11 +5,11 @@
 import { beforeAll, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Environment, environmentMask, environments } from "../../src/core/names.ts";
+import type { KeyLookup } from "../../src/core/set-rows.ts";
 import { resources } from "../../src/kinds/people.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
 import { setPlan } from "../../src/people/projects/organizations.ts";
 import { digestKey, mintKey } from "../../src/serve/access/api-key.ts";
-import type { KeyLookup } from "../../src/serve/access/authenticate.ts";
 import { bitsOf, type Grant, sealGrant, surfaces } from "../../src/serve/access/grant.ts";
 import type { Limiter } from "../../src/serve/limit/limiter.ts";
 import { type Answer, answerOf, below } from "../support/answer.ts";

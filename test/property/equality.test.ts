@@ -1,7 +1,7 @@
 /** A client cannot tell a project outside its key's scope from one that does not exist. */
 import { beforeAll, expect, test } from "bun:test";
 import { environments } from "../../src/core/names.ts";
-import type { KeyLookup } from "../../src/serve/access/authenticate.ts";
+import type { KeyLookup } from "../../src/core/set-rows.ts";
 import type { ApiParts } from "../../src/serve/gates/api-parts.ts";
 import { below } from "../support/answer.ts";
 import { diceOf, impatient } from "../support/attack.ts";

@@ -36,16 +36,11 @@ export function copySource(...more: readonly string[]): string {
 /** Copies the program's source and adds a migration to it. Returns the folder. */
 export function makeNewer(migration: string): string {
   const folder = copySource();
-  for (const dialect of ["sqlite", "postgres"]) {
-    const path = join(folder, `drizzle/${dialect}/meta/_journal.json`);
-    const { entries } = JSON.parse(readFileSync(path, "utf8"));
-    const last = entries.at(-1);
-    writeFileSync(path, JSON.stringify({ entries: [...entries, { ...last, tag: "later", when: last.when + 1000 }] }));
-    const program = join(folder, "src/store/migrate.ts");
-    const list = `listed(${dialect}Journal.entries, {`;
-    const before = readFileSync(program, "utf8");
-    if (!before.includes(list)) throw new Error(`${program} has no list of migrations to add to`);
-    writeFileSync(program, before.replace(list, `${list} later: ${JSON.stringify(migration)},`));
-  }
+  const path = join(folder, "drizzle/migrations.ts");
+  const before = readFileSync(path, "utf8");
+  const later = `{ text: ${JSON.stringify(migration)}, at: ${Date.UTC(2099, 0, 1)} },\n];`;
+  const after = before.replaceAll("\n];", `\n${later}`);
+  if (after.split(later).length !== 3) throw new Error(`${path} has not two lists of migrations to add to`);
+  writeFileSync(path, after);
   return folder;
 }

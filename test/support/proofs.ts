@@ -1,63 +1,121 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Edit, Proof } from "../proofs/proof.ts";
 import { parseTests } from "./report.ts";
 
-/*
- * The pages docs/maintainers/proofs*.md name the tests that fail without a defence, as `folder/file`: "name". Of a long name they
- * say a part, with … for the rest. A test that was renamed or deleted would leave a defence without its proof.
- */
-
 /**
- * @param name - of the page, such as `docs/maintainers/proofs-sets.md`
- * @param page - its text
- * @param report - of `bun test` over the whole suite, as JUnit
- * @returns a sentence for each test that the page names and that did not run
+ * What came of a proof. It holds if its test passed with the defence and failed without it. `hung` holds if the proof
+ * says so.
  */
-export function missingProofs(name: string, page: string, report: string): string[] {
-  const names = Map.groupBy(parseTests(report), ({ file }) => /^test\/(.*)\.test\.ts$/.exec(file)?.[1] ?? file);
-  const missing: string[] = [];
-  for (const row of page.split("\n").filter((line) => line.startsWith("|"))) {
-    const cell = row.split(/(?<!\\)\|/).at(-2) ?? "";
-    let file = "";
-    for (const [, named, quoted = ""] of cell.matchAll(
-      /`((?:unit|property|integration|blackbox)\/[\w-]+|[\w-]+)`(?=[:,])|"([^"]+)"/g,
-    )) {
-      if (named !== undefined) file = named.includes("/") ? named : `property/${named}`;
-      if (named !== undefined || file === "") continue;
-      const parts = quoted
-        .replaceAll("\\|", "|")
-        .replaceAll(" > ", " ")
-        .split(/\s*…\s*/);
-      const pattern = new RegExp(parts.map((part) => RegExp.escape(part)).join(".*"));
-      if (!names.get(file)?.some(({ name }) => pattern.test(name.replaceAll(/, on (?:SQLite|PostgreSQL)/g, "")))) {
-        missing.push(`${name} names a test that did not run: ${file}: "${quoted}"`);
-      }
-    }
-  }
-  return missing;
+export type Verdict = "failed" | "hung" | "survived" | "fails anyway" | "does not apply" | "did not run";
+
+/** How a proof is tried. `limitMs` ends what hangs, and nothing that is only slow. */
+export type Trial = { readonly folder: string; readonly limitMs: number; readonly databaseUrl?: string | undefined };
+
+export function holds({ hangs }: Proof, verdict: Verdict): boolean {
+  return verdict === "failed" || (verdict === "hung" && hangs === true);
 }
 
-/** Words that a patch puts in, and that the sources do not have. */
-const putIn =
-  /^(?:pbkdf2Sync|json_extract|decodeJwt|cooldownDuration|skipSubjectCheck|error_description|ssl_ciphers|gte)$/;
-
-/**
- * @param sources - the text of each file by its path, such as `src/core/held.ts`
- * @returns a sentence for each name in a patch that is nowhere, or in none of the files that the patch names beside it
- */
-export function stalePatches(name: string, page: string, sources: ReadonlyMap<string, string>): string[] {
-  const stale: string[] = [];
-  for (const row of page.split("\n").filter((line) => /^\| (?!defence )/.test(line))) {
-    for (const clause of (row.split(/(?<!\\)\|/).at(-3) ?? "").split("; ")) {
-      const words = [...clause.matchAll(/`([^`]+)`/g)].map(([, word = ""]) => word);
-      const files = words.filter((word) => /^[\w@./-]+\.(?:tsx?|js|css|sql|patch)$/.test(word));
-      const texts = files.map((file) => [...sources].filter(([path]) => `/${path}`.endsWith(`/${file}`)));
-      for (const [at, found] of texts.entries()) if (found.length === 0) stale.push(`${name}: no file ${files[at]}`);
-      const among = files.length === 0 || clause.includes("*") ? [...sources] : texts.flat();
-      for (const word of words.filter((one) => /^[a-z_]\w*[A-Z_]\w*$|^\w+[A-Z]\w+$/.test(one) && !putIn.test(one))) {
-        const isThere = new RegExp(`(?<!\\w)${word}(?!\\w)`);
-        if (!among.some(([, text]) => isThere.test(text)))
-          stale.push(`${name}: no ${word} in ${files.join(", ") || "any file"}`);
-      }
-    }
+/** Removes the defence from a copy of the repository, runs the test, and puts the defence back. */
+export async function tryProof(proof: Proof, trial: Trial): Promise<Verdict> {
+  const before = new Map(proof.edits.map(([file]) => [file, textOf(trial.folder, file)]));
+  const edited = withEdits(before, proof.edits);
+  if (edited === undefined) return "does not apply";
+  const write = (texts: ReadonlyMap<string, string>) => {
+    for (const [file, text] of texts) writeFileSync(join(trial.folder, file), text);
+  };
+  write(edited);
+  try {
+    const outcome = await runTest(proof, trial);
+    return outcome === "passed" ? "survived" : outcome;
+  } finally {
+    write(before);
   }
+}
+
+/** How the named test ends as things are. It is an error in the suite, not in the test, if none ran. */
+export async function runTest({ fails: [file, title] }: Proof, trial: Trial) {
+  const { folder, limitMs, databaseUrl } = trial;
+  const report = join(folder, "proofs-report.xml");
+  writeFileSync(report, "");
+  const kept = Object.entries(process.env).filter(([name]) => !/^(KEYHOLE_|.*DATABASE_URL$|PG[A-Z]+$|CI$)/.test(name));
+  const command = [process.execPath, "test", "--no-orphans", "--timeout=60000", `test/${file}.test.ts`];
+  command.push("-t", patternOf(title).source, "--reporter=junit", `--reporter-outfile=${report}`);
+  const tests = Bun.spawn(command, {
+    cwd: folder,
+    env: { ...Object.fromEntries(kept), ...(databaseUrl && { KEYHOLE_TEST_DATABASE_URL: databaseUrl }) },
+    stdio: ["ignore", "ignore", "ignore"],
+    detached: true, // a group of its own, which is killed as one
+  });
+  let killed = false;
+  const kill = () => {
+    killed = true;
+    process.kill(-tests.pid, "SIGKILL");
+  };
+  const limit = setTimeout(kill, limitMs);
+  await tests.exited;
+  clearTimeout(limit);
+  const xml = readFileSync(report, "utf8");
+  if (killed || xml.includes('type="TimeoutError"')) return "hung";
+  const ran = parseTests(xml).filter(({ name, outcome }) => outcome !== "skipped" && patternOf(title).test(name));
+  if (ran.length === 0) return "did not run";
+  return ran.some(({ outcome }) => outcome === "failed") ? "failed" : "passed";
+}
+
+/** A sentence for each edit that does not apply to the files as they are, and for a test that cannot be there. */
+export function staleParts({ promise, edits, fails: [file, title] }: Proof, root: string): string[] {
+  const stale = edits
+    .filter(([path, text]) => textOf(root, path).split(text).length !== 2)
+    .map(([path, text]) => `${promise}: not exactly once in ${path}: ${text}`);
+  const source = textOf(root, `test/${file}.test.ts`);
+  if (!mayHave(source, title)) stale.push(`${promise}: no test of test/${file}.test.ts is called ${title}`);
   return stale;
+}
+
+/** A sentence for each proof whose test did not run. @param report - of `bun test` over the whole suite, as JUnit */
+export function untriedProofs(proofs: readonly Proof[], report: string): string[] {
+  const names = Map.groupBy(parseTests(report), ({ file }) => file);
+  const isThere = ({ fails: [file, title] }: Proof) =>
+    names.get(`test/${file}.test.ts`)?.some(({ name }) => patternOf(title).test(name));
+  return proofs.filter((one) => !isThere(one)).map(({ promise, fails }) => `${promise}: no test ${fails.join(": ")}`);
+}
+
+/** Matches the name of a test, with those of its suites before it. A suite may say its database. */
+function patternOf(title: string): RegExp {
+  const parts = title.split(/\s*…\s*/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(parts.join(".*").replaceAll(" ", "(?:, on \\w+)? "));
+}
+
+/** A title is made of texts of its file. What its rows put in is not looked for. */
+function mayHave(source: string, title: string): boolean {
+  const texts = [...source.matchAll(/"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g)].map(
+    ([, one, two]) => one ?? two ?? "",
+  );
+  const parts = title
+    .split("…")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+  return parts.every((part) =>
+    texts.some((text) => {
+      const plain = text.replaceAll(/\\(.)/g, "$1");
+      const fixed = plain.split(/%\w|\$\{[^}]*\}|\$\w+/).map((piece) => piece.trim());
+      return plain.includes(part) || fixed.some((piece) => piece.length > 6 && part.includes(piece));
+    }),
+  );
+}
+
+/** The texts after the edits; undefined if one of them does not stand there exactly once. */
+function withEdits(texts: ReadonlyMap<string, string>, edits: readonly Edit[]): Map<string, string> | undefined {
+  const edited = new Map(texts);
+  for (const [file, text, put] of edits) {
+    const [before, after, ...more] = (edited.get(file) ?? "").split(text);
+    if (before === undefined || after === undefined || more.length > 0) return undefined;
+    edited.set(file, before + put + after);
+  }
+  return edited;
+}
+
+function textOf(root: string, file: string): string {
+  const path = join(root, file);
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
 }

@@ -10,7 +10,13 @@ import { idleSeconds } from "../../src/core/listening.ts";
 
 type Sources = ReadonlyMap<string, string>;
 /** `values` are the names that exist at run time, by their name in the target; `*` is all of them. */
-type Import = { readonly from: string; readonly target: string; readonly values: readonly string[] };
+type Import = {
+  readonly from: string;
+  readonly target: string;
+  readonly values: readonly string[];
+  /** Loaded only if the code gets there. */
+  readonly isLate?: boolean;
+};
 
 /**
  * Rooms of `src` and their inner rooms, lowest first, and all they import besides themselves: rooms below them, files, and
@@ -112,13 +118,28 @@ const guarded: Readonly<Record<string, Readonly<Record<string, readonly string[]
   "node:vm": {},
 };
 
+/** What follows a request from its app on: all that is loaded at the start, with the driver of one database. */
+const request = (...driver: readonly string[]) =>
+  new RegExp(`^src/(?:serve/api/app|serve/process/compose|${driver.join("|")})\\.ts$`);
+const onPostgres = request("store/postgres", "record/store/journal");
+
+/** `start` follows imports but those of code that may never run; `imports` has these, and `threads` also threads. */
+type Follows = "start" | "imports" | "threads";
+
 /**
  * What must be believed is small: the code below these files and folders, in lines without imports, comments and blanks,
- * and how many there may be. Pages say these numbers. A number that is far above the code is to be lowered.
+ * and how many there may be. Pages say these numbers, which are some 2 % above the code; one that is 4 % above is lowered.
  */
-const budgets: readonly { what: string; from: RegExp; follows?: "imports" | "threads"; linesMax: number }[] = [
-  { what: "A request", from: /^src\/serve\/process\/compose\.ts$/, follows: "imports", linesMax: 6400 },
-  { what: "The judgement of a request", from: /^src\/serve\/(?:gates|access)\//, linesMax: 1500 },
+const budgets: readonly { what: string; from: RegExp; follows?: Follows; linesMax: number }[] = [
+  { what: "A request, with PostgreSQL", from: onPostgres, follows: "start", linesMax: 7450 },
+  {
+    what: "A request, with SQLite",
+    from: request("store/sqlite", "record/store/journal-worker"),
+    follows: "start",
+    linesMax: 6650,
+  },
+  { what: "… with metrics, traces and agents", from: onPostgres, follows: "imports", linesMax: 7900 },
+  { what: "The judgement of a request", from: /^src\/serve\/(?:gates|access)\//, linesMax: 1390 },
   { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 11_300 },
   { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 12_700 },
 ];
@@ -218,7 +239,7 @@ describe("the house", () => {
     const rows = budgets.map(({ what, from, follows, linesMax }) => {
       const files = loaded(real, from, follows);
       const lines = files.reduce((sum, file) => sum + codeLines(real.get(file) ?? ""), 0);
-      expect([what, Math.min(Math.max(lines, 0.92 * linesMax), linesMax)]).toEqual([what, lines]);
+      expect([what, Math.min(Math.max(lines, 0.96 * linesMax), linesMax)]).toEqual([what, lines]);
       return { what, linesMax: linesMax.toLocaleString("en") };
     });
     const told = [...page("docs/believe.md").matchAll(/^\|.*\| [\d,]+ \|$/gm)].map(([row]) => row);
@@ -446,8 +467,9 @@ function pathTo(sources: Sources, from: RegExp, to: RegExp): string | undefined 
 }
 
 /** Files, and what they load when they run; its threads count if that is said. */
-function loaded(sources: Sources, from: RegExp, follows?: "imports" | "threads"): string[] {
-  const followed = follows === "threads" ? [...graph(sources), ...threads(sources)] : follows ? graph(sources) : [];
+function loaded(sources: Sources, from: RegExp, follows?: Follows): string[] {
+  const all = follows ? graph(sources).filter(({ isLate }) => follows !== "start" || !isLate) : [];
+  const followed = follows === "threads" ? [...all, ...threads(sources)] : all;
   const found = new Set([...sources.keys()].filter((file) => from.test(file)));
   const imports = Map.groupBy(followed, (one) => one.from);
   for (const file of found) {
@@ -589,8 +611,10 @@ function importsOf(from: string, text: string): Import[] {
     ...[...text.matchAll(statements)].map(([, verb, clause = "", path = ""]) => {
       return { path, values: valuesOf(clause, verb) };
     }),
-    ...[...text.matchAll(expressions)].map(([, path, url]) => ({ path: path ?? url ?? "", values: ["*"] })),
-  ].map(({ path, values }) => ({ from, target: resolve(from, path), values }));
+    ...[...text.matchAll(expressions)].map(([, path, url]) => {
+      return { path: path ?? url ?? "", values: ["*"], isLate: true };
+    }),
+  ].map(({ path, ...rest }) => ({ from, target: resolve(from, path), ...rest }));
 }
 
 /**

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { StoredSet } from "../../src/core/set-rows.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { Keyring, newKey } from "../../src/seal/keyring.ts";
 import { sealSet } from "../../src/seal/new-set.ts";
-import type { StoredSet } from "../../src/serve/access/authenticate.ts";
 import { RememberedSets } from "../../src/serve/sets/remembered.ts";
 import { type ReadProject, VerifiedSet } from "../../src/serve/sets/verified-set.ts";
 

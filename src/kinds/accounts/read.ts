@@ -53,13 +53,14 @@ type Found = {
   readonly fingerprint: string;
 };
 
-/** Cache of what remembered sets hold together, keyed by the first of them. */
-const remembered = new WeakMap<VerifiedSet<AccountEntry>, Found>();
+/** What sets hold together; the first of them keeps it. */
+const newMemory = (): { found?: Found } => ({});
 
 /** The accounts of one environment, or of all sets, in byte order of name. */
 function foundIn({ id }: ReadProject, sets: readonly VerifiedSet<AccountEntry>[], environment: Environment | null) {
   const [first] = sets as [VerifiedSet<AccountEntry>];
-  const known = remembered.get(first);
+  const memory = first.once(newMemory);
+  const known = memory.found;
   const isSame = known?.sets.length === sets.length && sets.every((set, index) => set === known.sets[index]);
   if (isSame && known.environment === environment) return known;
   const accounts = merge(sets, environment);
@@ -67,7 +68,7 @@ function foundIn({ id }: ReadProject, sets: readonly VerifiedSet<AccountEntry>[]
   const names = Object.freeze(accounts.map(({ record }) => record.name));
   const values = accounts.map(({ before, set, index }) => [before, set.environment, set.entries[index]?.version]);
   const found = { sets, environment, accounts, names, fingerprint: digestOf(JSON.stringify(values)) };
-  remembered.set(first, found);
+  memory.found = found;
   return found;
 }
 

@@ -94,7 +94,7 @@ export async function readFiles(reading: Reading, query: FilesQuery): Promise<Re
   });
 }
 
-/** The metadata of a file has the checksum of its content. Made once for a list that is remembered. */
+/** The metadata of a file has the checksum of its content. Made once for a list that is kept. */
 function fingerprintOf(listed: readonly ListedFile[]): string {
   const fingerprint = fingerprints.get(listed) ?? digestOf(listed.map(({ json }) => json).join(","));
   fingerprints.set(listed, fingerprint);
@@ -144,7 +144,8 @@ async function findFiles(reading: Reading, query: FilesQuery, fresh: boolean): P
 
 /** The files of one set, each with all environments that hold it and that the key reaches. Cached for these sets. */
 function listedFiles(own: FileSet, sets: readonly FileSet[]): readonly ListedFile[] {
-  const known = listedBefore.get(own);
+  const memory = own.once(newMemory);
+  const { known } = memory;
   if (known?.sets.length === sets.length && known.sets.every((set, index) => set === sets[index])) return known.listed;
   const ids = sets.map(({ environment, entries }) => ({ environment, ids: new Set(entries.map(({ id }) => id)) }));
   const listed = own.entries.map((entry) => {
@@ -153,12 +154,12 @@ function listedFiles(own: FileSet, sets: readonly FileSet[]): readonly ListedFil
     const json = JSON.stringify({ name, path, mode, size, sha256, contentType, environments, updatedAt });
     return { entry, json, names: Object.freeze([path]) };
   });
-  listedBefore.set(own, { sets, listed });
+  memory.known = { sets, listed };
   return listed;
 }
 
 type FileSet = VerifiedSet<FileEntry>;
-const listedBefore = new WeakMap<FileSet, { sets: readonly FileSet[]; listed: readonly ListedFile[] }>();
+const newMemory = (): { known?: { sets: readonly FileSet[]; listed: readonly ListedFile[] } } => ({});
 
 /** Contents with their row versions, in the order of the entries; a word if one is missing or was just written. */
 async function findContents(reading: Reading, project: ReadProject, entries: readonly FileEntry[], giveUpAt: number) {

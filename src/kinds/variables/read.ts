@@ -1,3 +1,4 @@
+import { BoundedMap } from "../../core/bounded-map.ts";
 import { Fault } from "../../core/fault.ts";
 import { Held } from "../../core/held.ts";
 import {
@@ -8,7 +9,6 @@ import {
   itemsMax,
   type Selection,
 } from "../../core/names.ts";
-import { isCanary } from "../../seal/canary.ts";
 import type { OpenedItems } from "../../seal/set.ts";
 import { type Read, type Reading, readListings, readSets } from "../../serve/sets/lookup.ts";
 import { noteOpened } from "../../serve/sets/stages.ts";
@@ -38,7 +38,7 @@ export function readVariables(
     const opened = set.open();
     noteOpened(reading.stages, variables.item, names.length);
     const objects = chosen === "all" ? opened.all : pick(opened, chosen);
-    const canaries = canariesOf(reading.source.listingKey, set, names);
+    const canaries = canariesOf(set, names);
     return { project, entries: [names], canaries, fingerprint, held: new Held({ objects }) };
   });
 }
@@ -54,7 +54,7 @@ export async function listVariables(reading: Reading, { project: slug, environme
   const { project, sets } = await readListings(reading, query);
   const [first] = sets;
   if (sets.length === 1 && first !== undefined && selection.by === "all" && first.names.length <= itemsMax) {
-    return { body: bodyOf(shownOf(first)), names: first.names, fingerprint: partOf(first, selection).fingerprint };
+    return { body: bodyOf(first.once(shownOf)), names: first.names, fingerprint: first.once(wholeOf).fingerprint };
   }
   const latest = new Map<string, number>();
   const fingerprints: string[] = [];
@@ -71,25 +71,23 @@ export async function listVariables(reading: Reading, { project: slug, environme
   return { body: bodyOf(listing), names: latest.keys(), fingerprint: fingerprints.join(" ") };
 }
 
-/** The canaries among names of a set; undefined if there are none. Which of all are canaries is found out once. */
-function canariesOf(listingKey: Uint8Array, set: VariableSet, names: readonly string[]): readonly string[] | undefined {
-  const all =
-    canariesBefore.get(set) ?? new Set(set.names.filter((_, at) => isCanary(listingKey, set.entries[at] ?? {})));
-  canariesBefore.set(set, all);
+/** The canaries among names of a set; undefined if there are none. */
+function canariesOf(set: VariableSet, names: readonly string[]): readonly string[] | undefined {
+  const all = set.once(allCanariesOf);
   const found = all.size === 0 ? [] : names.filter((name) => all.has(name));
   return found.length === 0 ? undefined : found;
 }
 
-/** The listing of a whole set as metadata shows it; made once. */
-function shownOf(set: VariableSet): string {
-  const shown = shownBefore.get(set) ?? JSON.stringify(set.entries.map(({ key, updatedAt }) => ({ key, updatedAt })));
-  shownBefore.set(set, shown);
-  return shown;
+function allCanariesOf(set: VariableSet): ReadonlySet<string> {
+  return new Set(set.entries.filter((entry) => set.isCanary(entry)).map(({ key }) => key));
+}
+
+/** The listing of a whole set as metadata shows it. */
+function shownOf({ entries }: VariableSet): string {
+  return JSON.stringify(entries.map(({ key, updatedAt }) => ({ key, updatedAt })));
 }
 
 type VariableSet = VerifiedSet<VariableEntry>;
-const shownBefore = new WeakMap<VariableSet, string>();
-const canariesBefore = new WeakMap<VariableSet, ReadonlySet<string>>();
 
 /** What a selection takes of a set. */
 type Part = { readonly chosen: Chosen; readonly names: readonly string[]; readonly fingerprint: string };
@@ -97,30 +95,27 @@ type Part = { readonly chosen: Chosen; readonly names: readonly string[]; readon
 /** Machines repeat their queries, so the last few selections of a set are kept. They hold no value. */
 function partOf(set: VariableSet, selection: Selection): Part {
   if (selection.by === "all") {
-    const fingerprint = wholeBefore.get(set) ?? fingerprintOf(set, "all");
-    wholeBefore.set(set, fingerprint);
-    return { chosen: "all", names: set.names, fingerprint };
+    return set.once(wholeOf);
   }
   const asked = selection.by === "prefix" ? `prefix ${selection.prefix}` : `names ${selection.names}`;
-  const parts = partsBefore.get(set) ?? new Map<string, Part>();
+  const parts = set.once(newParts);
   const known = parts.get(asked);
   if (known !== undefined) return known;
   const chosen = choose(set.names, selection);
   const names = Object.freeze(chosen.map((index) => set.names[index] as string));
   const part = { chosen, names, fingerprint: fingerprintOf(set, chosen) };
-  if (asked.length > askedLengthMax) return part;
-  if (parts.size >= partsMax) parts.delete(parts.keys().next().value as string);
-  partsBefore.set(set, parts.set(asked, part));
+  if (asked.length <= askedLengthMax) parts.set(asked, part);
   return part;
 }
 
-const [askedLengthMax, partsMax] = [512, 4];
-const partsBefore = new WeakMap<VariableSet, Map<string, Part>>();
-const wholeBefore = new WeakMap<VariableSet, string>();
+const askedLengthMax = 512;
+const newParts = () => new BoundedMap<Part>(4);
 
-/**
- * Does not change with the version, the data key, notes or days of rotation. Needs no decryption.
- */
+function wholeOf(set: VariableSet): Part {
+  return { chosen: "all", names: set.names, fingerprint: fingerprintOf(set, "all") };
+}
+
+/** Does not change with the version, the data key, notes or days of rotation. Needs no decryption. */
 function fingerprintOf(set: VariableSet, chosen: Chosen): string {
   const members: readonly (keyof VariableEntry)[] = ["key", "updatedAt", "coin", "version"];
   return `${set.environment} ${digestOf(JSON.stringify(entriesOf(set, chosen), [...members]))}`;

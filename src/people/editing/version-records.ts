@@ -1,10 +1,10 @@
 import { and, desc, eq, getTableColumns, gt, lte } from "drizzle-orm";
 import { isSameMac } from "../../core/hash.ts";
 import type { Environment } from "../../core/names.ts";
+import type { StoredSet } from "../../core/set-rows.ts";
 import { type NamesWritten, type PersonActor, personText } from "../../record/entry.ts";
 import { orUndefined } from "../../seal/envelope.ts";
 import { type SetVersion, versionMac } from "../../seal/set.ts";
-import type { StoredSet } from "../../serve/access/authenticate.ts";
 import type { Database, Tables } from "../../store/database.ts";
 
 /*

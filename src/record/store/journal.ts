@@ -1,3 +1,4 @@
+import { BoundedMap } from "../../core/bounded-map.ts";
 import { Deadline } from "../../core/deadline.ts";
 import { Fault } from "../../core/fault.ts";
 import { Refused } from "../../core/refused.ts";
@@ -35,7 +36,7 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
   });
   const deadline = new Deadline(queryDeadlineMs, () => new Fault("unavailable", "no answer"));
   /** The servers that have the lanes that are being written. Another one may lack a lane's newest segments. */
-  const homes = new Map<string, string>();
+  const homes = new BoundedMap<string>(lanesMax);
   /** The month of the last segment that was stored, and which of {@link statementsOf} stored it. */
   let last = { month: "", way: 0 };
   const ask = (text: string, parameters: readonly unknown[]) => {
@@ -137,9 +138,7 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
         if (notices !== before && !(await isPromised())) return cutShort;
         if (stored["server"] === null) return { outcome: "refused", counts: countsOf(reads, stored["counted"]) };
         answered(stored["server"]);
-        homes.delete(segment.lane);
         homes.set(segment.lane, stored["server"] as string);
-        if (homes.size > lanesMax) homes.delete(homes.keys().next().value as string);
         recent.add({ segment, reads });
         return { outcome: "durable" };
       } catch (error) {

@@ -1,9 +1,9 @@
+import { BoundedMap } from "../../core/bounded-map.ts";
 import { isSameMac } from "../../core/hash.ts";
 import { type GrantRow, isSameRow, sealCanary, sealGrant } from "./grant.ts";
 
-/** The most rows that are remembered, and the most characters of their project lists and terms: some 20 MiB together. */
-const rowsMax = 8192;
-const textsLengthMax = 8 * 1024 * 1024;
+/** Of the rows that are remembered: each takes some 2 KiB, and its project list and terms. */
+const bytesMax = 20 * 1024 * 1024;
 
 /**
  * Verifies the seals of keys and trusts. It remembers the last row of each whose seal was right, because comparing two
@@ -12,8 +12,7 @@ const textsLengthMax = 8 * 1024 * 1024;
  */
 export class GrantSeals {
   readonly #grantKey: Uint8Array;
-  readonly #verified = new Map<string, GrantRow>();
-  #textsLength = 0;
+  readonly #verified = new BoundedMap<GrantRow>(bytesMax, bytesOf);
 
   constructor(grantKey: Uint8Array) {
     this.#grantKey = grantKey;
@@ -36,20 +35,9 @@ export class GrantSeals {
   #remember(row: GrantRow): void {
     const { keyId, organizationId, surfaces, resources, environments, projects, expiresAt, trust } = row;
     const grant = { keyId, organizationId, surfaces, resources, environments, projects, expiresAt, trust };
-    this.#forget(keyId);
-    for (const oldest of this.#verified.keys()) {
-      if (this.#verified.size < rowsMax && this.#textsLength + textsLengthOf(row) <= textsLengthMax) break;
-      this.#forget(oldest);
-    }
     this.#verified.set(keyId, { ...grant, digest: row.digest, grantSeal: row.grantSeal });
-    this.#textsLength += textsLengthOf(row);
-  }
-
-  #forget(keyId: string): void {
-    this.#textsLength -= textsLengthOf(this.#verified.get(keyId));
-    this.#verified.delete(keyId);
   }
 }
 
 /** Each row is bounded where it is read, so some of any length fit. */
-const textsLengthOf = (row?: GrantRow) => (row?.projects?.length ?? 0) + (row?.trust?.length ?? 0);
+const bytesOf = ({ projects, trust }: GrantRow) => 2048 + (projects?.length ?? 0) + (trust?.length ?? 0);

@@ -3,7 +3,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
 import { attempt } from "../../core/attempt.ts";
 import { Fault } from "../../core/fault.ts";
 import { sha256Of } from "../../core/hash.ts";
-import type { TokenWords } from "../../core/names.ts";
+import type { JobRead, TokenWords } from "../../core/names.ts";
 
 /*
  * A token is a JSON Web Token (RFC 7519) that an OpenID Connect issuer gave to a job. If it meets the terms of exactly
@@ -33,15 +33,9 @@ export type PerJob = {
 };
 
 /** The job of a token, by a trust that counts the reads of each. */
-export type Job = {
-  readonly trustId: string;
-  /** SHA-256 of the claims that name it, in hex. */
-  readonly job: string;
-  /** These claims for people. */
+export type Job = JobRead & {
+  /** The claims that name it, for people. */
   readonly claims: string;
-  readonly readsMax: number;
-  /** In this time after a read, all tokens of the job end. */
-  readonly keptMs: number;
 };
 
 /** A trust whose seal was verified. */

@@ -8,12 +8,13 @@ import {
   isVariableName,
   reasonCharactersMax,
 } from "../../core/names.ts";
+import type { Lookup } from "../../core/set-rows.ts";
 import { unseen } from "../../core/visible.ts";
 import { listTools } from "../../kinds/endpoints.ts";
 import { variables } from "../../kinds/variables/entry.ts";
 import { listVariables } from "../../kinds/variables/read.ts";
 import { requestAction } from "../../record/entry.ts";
-import type { Caller, Lookup } from "../access/authenticate.ts";
+import type { Caller } from "../access/authenticate.ts";
 import { projects, type Resource, refusalOf, requests } from "../access/grant.ts";
 import { noLookup } from "../gates/admit.ts";
 import type { ApiParts } from "../gates/api-parts.ts";

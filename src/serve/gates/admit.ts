@@ -1,4 +1,5 @@
 import { Fault } from "../../core/fault.ts";
+import type { KeyLookup, Lookup } from "../../core/set-rows.ts";
 import type { AuditEntry } from "../../record/entry.ts";
 import type { Overused } from "../../record/job-reads.ts";
 import { digestKey, isWellFormedKey } from "../access/api-key.ts";
@@ -6,9 +7,7 @@ import {
   authenticate,
   type Caller,
   CanaryRefusal,
-  type KeyLookup,
   type KeyRow,
-  type Lookup,
   type Recognized,
   requireOrganization,
 } from "../access/authenticate.ts";

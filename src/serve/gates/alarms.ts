@@ -1,3 +1,5 @@
+import { BoundedMap } from "../../core/bounded-map.ts";
+import type { Log } from "../../core/log.ts";
 import { type AuditEntry, overuseAction, printable } from "../../record/entry.ts";
 import type { KeyRow } from "../access/authenticate.ts";
 import type { Exchange } from "./exchange.ts";
@@ -16,17 +18,14 @@ export class Alarms {
   /** Requests of jobs that had all their answers. */
   overuses = 0;
   readonly #record: (entries: readonly AuditEntry[]) => Promise<unknown>;
-  readonly #log: (event: Readonly<Record<string, unknown>>) => void;
+  readonly #log: Log;
   /** The digests of canary keys, oldest first. Each was found in the database, so strangers cannot fill it. */
-  readonly #known = new Set<string>();
+  readonly #known = new BoundedMap<true>(knownMax);
   #noted: (KeyUse | AuditEntry)[] = [];
   #waiting: AuditEntry[] = [];
 
   /** @param record - puts entries on record */
-  constructor(
-    record: (entries: readonly AuditEntry[]) => Promise<unknown>,
-    log: (event: Readonly<Record<string, unknown>>) => void,
-  ) {
+  constructor(record: (entries: readonly AuditEntry[]) => Promise<unknown>, log: Log) {
     this.#record = record;
     this.#log = log;
   }
@@ -44,15 +43,14 @@ export class Alarms {
     passed: boolean,
   ): void {
     this.canaries.key += 1;
-    this.#known.add(digest);
-    if (this.#known.size > knownMax) this.#known.delete(this.#known.values().next().value as string);
+    this.#known.set(digest, true);
     if (!passed || this.#noted.length >= waitingMax) return;
     this.#noted.push({ keyId, organizationId, organizationSlug, requestId, clientAddress, userAgent });
   }
 
   /** Counts a request that the limiter refused before its key was looked up, if its key is a canary. */
   noteLimited(digest: string): void {
-    if (this.#known.has(digest)) this.canaries.key += 1;
+    if (this.#known.get(digest)) this.canaries.key += 1;
   }
 
   /** Notes a read of canaries that is on record. */

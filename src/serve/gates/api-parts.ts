@@ -1,6 +1,7 @@
 import type { FaultCode } from "../../core/fault.ts";
+import type { Log } from "../../core/log.ts";
+import type { JobRead } from "../../core/names.ts";
 import type { AuditEntry } from "../../record/entry.ts";
-import type { JobRead } from "../../record/job-reads.ts";
 import type { ReadSource } from "../sets/lookup.ts";
 import type { Gatekeeper } from "./admit.ts";
 import type { Exchange } from "./exchange.ts";
@@ -12,7 +13,7 @@ export type ApiParts = {
   readonly etagKey: Uint8Array;
   readonly journal: { record(entries: readonly AuditEntry[], read?: JobRead): Promise<string | undefined> };
   /** Writes one event to the log; must return at once and never throw. */
-  readonly log: (event: Readonly<Record<string, unknown>>) => void;
+  readonly log: Log;
   /** Counts each answer; must return at once and never throw. Without it and `trace` nothing is timed. */
   readonly meter?: Measure | undefined;
   /** The same for traces; returns the trace's id for the log. */

@@ -1,5 +1,6 @@
 import { fullGC } from "bun:jsc";
 import type { Body } from "../../core/held.ts";
+import type { Log } from "../../core/log.ts";
 import { type Share, smallBytesMax } from "../limit/budget.ts";
 import { lookEveryMs, Pace } from "../limit/pace.ts";
 import { type Exchange, headersOf, whole } from "./exchange.ts";
@@ -16,7 +17,7 @@ const pieceBytes = 256 * 1024;
 /** How long another request must have waited before a body is cut off: a short queue of fast readers needs no cut. */
 const waitedMs = 1000;
 
-type Logger = { readonly log: (event: Readonly<Record<string, unknown>>) => void };
+type Logger = { readonly log: Log };
 
 /** A 200 with the body that the share was taken for. */
 export function answer(parts: Logger, exchange: Exchange, body: Body, share: Share, etag: string): Response {

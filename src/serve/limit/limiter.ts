@@ -1,3 +1,4 @@
+import { BoundedMap } from "../../core/bounded-map.ts";
 import { type BucketName, type Decision, policies, take } from "./bucket.ts";
 
 /**
@@ -28,9 +29,9 @@ export class Limiter {
    * @param nowUs - monotonic µs, a whole number
    */
   take(keyId: string, bucket: BucketName, nowUs: number): Decision {
-    const shards = this.#buckets[bucket];
-    const decision = take(shards.get(keyId), policies[bucket], nowUs);
-    if (decision.allowed) shards.put(keyId, decision.fullAtUs);
+    const shard = this.#buckets[bucket].of(keyId);
+    const decision = take(shard.get(keyId), policies[bucket], nowUs);
+    if (decision.allowed) shard.set(keyId, decision.fullAtUs);
     if (++this.#takes % 64 === 0) this.sweep(nowUs);
     return decision;
   }
@@ -50,17 +51,17 @@ export class Limiter {
 
   /** Remembers that the database found this key by this digest. */
   recognize(digest: string, keyId: string): void {
-    this.#keyIds.put(digest, keyId);
+    this.#keyIds.of(digest).set(digest, keyId);
   }
 
   /** The id of the key with this digest. Does not say whether the key is still valid. */
   keyIdOf(digest: string): string | undefined {
-    return this.#keyIds.get(digest);
+    return this.#keyIds.of(digest).get(digest);
   }
 
   /** Forgets a digest that the database no longer finds. The limiter of unrecognized keys applies to it then. */
   forget(digest: string): void {
-    this.#keyIds.delete(digest);
+    this.#keyIds.of(digest).delete(digest);
   }
 }
 
@@ -71,43 +72,23 @@ const shardCount = 128;
  * in 14 µs instead of 0.5 µs, because its iterator walks over deleted ones.
  */
 class Shards<V> {
-  readonly #shards: readonly Map<string, V>[] = Array.from({ length: shardCount }, () => new Map<string, V>());
-  readonly #shardEntriesMax: number;
+  readonly #shards: readonly BoundedMap<V>[];
 
   constructor(entriesMax: number) {
-    this.#shardEntriesMax = Math.floor(entriesMax / shardCount);
+    this.#shards = Array.from({ length: shardCount }, () => new BoundedMap<V>(Math.floor(entriesMax / shardCount)));
   }
 
-  get(key: string): V | undefined {
-    return this.#shardOf(key).get(key);
-  }
-
-  /** Makes the entry the newest of its shard. A Map iterates in insertion order, so its first entry is the oldest. */
-  put(key: string, value: V): void {
-    const shard = this.#shardOf(key);
-    shard.delete(key);
-    shard.set(key, value);
-    if (shard.size > this.#shardEntriesMax) shard.delete(shard.keys().next().value as string);
-  }
-
-  delete(key: string): void {
-    this.#shardOf(key).delete(key);
+  /** The shard of an entry. The hash needs no secret, because callers cannot choose ids or digests. */
+  of(key: string): BoundedMap<V> {
+    return this.#shards[Bun.hash.xxHash32(key) % shardCount] as BoundedMap<V>;
   }
 
   /** Deletes the stale entries of one shard. @param index - of the shard, modulo their number */
   deleteStale(index: number, isStale: (value: V) => boolean): void {
-    const shard = this.#shards[index % shardCount] as Map<string, V>;
-    shard.forEach((value, key) => {
-      if (isStale(value)) shard.delete(key);
-    });
+    this.#shards[index % shardCount]?.deleteIf(isStale);
   }
 
   get size(): number {
     return this.#shards.reduce((sum, shard) => sum + shard.size, 0);
-  }
-
-  /** The hash needs no secret, because callers cannot choose ids or digests. */
-  #shardOf(key: string): Map<string, V> {
-    return this.#shards[Bun.hash.xxHash32(key) % shardCount] as Map<string, V>;
   }
 }

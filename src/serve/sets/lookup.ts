@@ -1,6 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import type { Held } from "../../core/held.ts";
 import { type Environment, type EnvironmentMask, environmentMask, environmentsOf } from "../../core/names.ts";
+import type { Lookup, StoredSet } from "../../core/set-rows.ts";
 import { overheadBytes } from "../../seal/envelope.ts";
 import type { ContentQueries } from "../../store/contents.ts";
 import { malformed } from "../../store/database.ts";
@@ -8,7 +9,7 @@ import type { ProjectQueries } from "../../store/projects.ts";
 import type { Authorized, Standing } from "../../store/reach.ts";
 import type { RequestQueries } from "../../store/requests.ts";
 import type { SetQueries } from "../../store/sets.ts";
-import type { Caller, Lookup, StoredSet } from "../access/authenticate.ts";
+import type { Caller } from "../access/authenticate.ts";
 import { type MemoryBudget, type Share, smallBytesMax } from "../limit/budget.ts";
 import { countOf } from "./counts.ts";
 import { type Entry, type KindDescriptor, setBytesMax, setItemsMax } from "./kind.ts";

@@ -1,5 +1,6 @@
+import { BoundedMap } from "../../core/bounded-map.ts";
+import type { FoundSet, StoredSet } from "../../core/set-rows.ts";
 import type { FileContent } from "../../seal/file-content.ts";
-import type { FoundSet, StoredSet } from "../access/authenticate.ts";
 import type { ContentEntry } from "./kind.ts";
 import type { ReadProject, VerifiedSet } from "./verified-set.ts";
 
@@ -7,10 +8,10 @@ import type { ReadProject, VerifiedSet } from "./verified-set.ts";
 
 /** Cache of verified sets. A set is found by its row version or, on SQLite, by comparing the row itself. */
 export class RememberedSets {
-  readonly #sets: Remembered<VerifiedSet>;
+  readonly #sets: BoundedMap<VerifiedSet>;
 
   constructor(bytesMax: number = 64 * 1024 * 1024) {
-    this.#sets = new Remembered(bytesMax);
+    this.#sets = new BoundedMap(bytesMax, sizeOf);
   }
 
   /** The set, if it is remembered as exactly this row, for this organization and slug. */
@@ -35,7 +36,7 @@ export class RememberedSets {
     const row = stored.rowVersion === "" ? stored : null;
     const known = stored.sealed === null ? this.find(project, kind, { ...stored, row }, false) : undefined;
     if (known !== undefined && known.stored.sealed !== null) return;
-    this.#sets.set(`${set.project.id} ${kind} ${set.environment}`, set, sizeOf(set));
+    this.#sets.set(`${set.project.id} ${kind} ${set.environment}`, set);
   }
 }
 
@@ -44,7 +45,7 @@ export class RememberedSets {
  * versions, so none of its contents is remembered.
  */
 export class RememberedContents {
-  readonly #contents = new Remembered<{ readonly rowVersion: string; readonly content: FileContent }>(32 * 1024 * 1024);
+  readonly #contents = new BoundedMap<RememberedContent>(32 * 1024 * 1024, ({ size }) => size + 1024);
 
   /** The content of a listed file, if it is remembered as this very row. */
   find(projectId: string, entry: ContentEntry, rowVersion: string): FileContent | undefined {
@@ -53,39 +54,11 @@ export class RememberedContents {
   }
 
   remember(projectId: string, entry: ContentEntry, rowVersion: string, content: FileContent): void {
-    this.#contents.set(keyOf(projectId, entry), { rowVersion, content }, entry.size + 1024);
+    this.#contents.set(keyOf(projectId, entry), { rowVersion, content, size: entry.size });
   }
 }
 
-/** A map that is bounded in bytes. The oldest goes first. */
-class Remembered<Value> {
-  readonly #entries = new Map<string, { readonly value: Value; readonly bytes: number }>();
-  readonly #bytesMax: number;
-  #bytes = 0;
-
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
-  }
-
-  get(key: string): Value | undefined {
-    return this.#entries.get(key)?.value;
-  }
-
-  set(key: string, value: Value, bytes: number): void {
-    this.#forget(key);
-    this.#entries.set(key, { value, bytes });
-    this.#bytes += bytes;
-    for (const oldest of this.#entries.keys()) {
-      if (this.#bytes <= this.#bytesMax) return;
-      this.#forget(oldest);
-    }
-  }
-
-  #forget(key: string): void {
-    this.#bytes -= this.#entries.get(key)?.bytes ?? 0;
-    this.#entries.delete(key);
-  }
-}
+type RememberedContent = { readonly rowVersion: string; readonly content: FileContent; readonly size: number };
 
 /** Whether two rows are the same, byte for byte; their values too if these are needed. */
 function isSame(a: StoredSet, b: StoredSet, needsValues: boolean): boolean {

@@ -1,10 +1,10 @@
 import { Fault } from "../../core/fault.ts";
 import type { Environment } from "../../core/names.ts";
+import type { StoredSet } from "../../core/set-rows.ts";
 import type { SetIdentity } from "../../seal/associated-data.ts";
-import { isMachinesOnly } from "../../seal/canary.ts";
+import { isCanary, isMachinesOnly } from "../../seal/canary.ts";
 import type { Keyring } from "../../seal/keyring.ts";
 import { type OpenedItems, setOpener, verifyListing } from "../../seal/set.ts";
-import type { StoredSet } from "../access/authenticate.ts";
 import type { Entry, KindDescriptor } from "./kind.ts";
 
 /** The project of an answer, as the caller was authorized for it. */
@@ -29,6 +29,7 @@ export class VerifiedSet<E extends Entry = Entry> {
   readonly names: readonly string[];
   readonly #identity: SetIdentity;
   readonly #keys: SetKeys;
+  readonly #made = new Map<unknown, unknown>();
   #opener: { open(): OpenedItems } | undefined;
 
   /** @throws Fault `decryption_failed` */
@@ -52,6 +53,17 @@ export class VerifiedSet<E extends Entry = Entry> {
   /** Whether an entry has the mark under which no person reads its value. */
   isMachinesOnly(entry: Entry): boolean {
     return isMachinesOnly(this.#keys.listingKey, entry);
+  }
+
+  /** Whether an entry has the mark of a canary. */
+  isCanary(entry: Entry): boolean {
+    return isCanary(this.#keys.listingKey, entry);
+  }
+
+  /** What this function makes of the listing, made once. Never of values. */
+  once<T>(make: (set: VerifiedSet<E>) => T): T {
+    if (!this.#made.has(make)) this.#made.set(make, make(this));
+    return this.#made.get(make) as T;
   }
 
   /** Opens the values. The opener is made once and kept; the values never are. */
