@@ -6,7 +6,7 @@
  *
  * It ends with 1 if a proof does not hold, and says how to try that one again.
  */
-import { cpSync, mkdirSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
@@ -99,6 +99,7 @@ async function judge(proof: Proof, trial: Trial): Promise<Verdict> {
 /** All that is not ignored. The copies share the packages. */
 function copyTo(folder: string): string {
   for (const file of git("ls-files", "-co", "--exclude-standard", "-z").split("\0").filter(Boolean)) {
+    if (!existsSync(join(root, file))) continue; // it was deleted
     mkdirSync(dirname(join(folder, file)), { recursive: true });
     cpSync(join(root, file), join(folder, file), { verbatimSymlinks: true });
   }
