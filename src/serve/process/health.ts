@@ -48,9 +48,9 @@ export function watchReadiness(
 /** A check of servers that requests do not need: without its notary, a server that is asked must go on to answer. */
 export const notaryCheck = "notary";
 
-/** Whether one of the last three rounds, one a minute, was complete. */
-export function isInTime({ completeAt }: Pick<RunningNotary, "completeAt">): boolean {
-  return Date.now() - completeAt < 200_000;
+/** Whether one of the last three rounds, one a minute, was complete. @param now - epoch milliseconds */
+export function isInTime({ completeAt }: Pick<RunningNotary, "completeAt">, now = Date.now()): boolean {
+  return now - completeAt < 200_000;
 }
 
 /** The checks of a server. */
