@@ -60,7 +60,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     door: async () => {
       return (context) =>
         doorCommand(context, async (words, person) => {
-          throw new Done(await execute(words, { ...context, person }));
+          throw new CommandEnded(await execute(words, { ...context, person }));
         });
     },
     person: drawn(async () => (await import("./people/persons/operations.ts")).persons),
@@ -118,7 +118,7 @@ async function main(args: readonly string[]): Promise<number> {
 let fail: (error: unknown) => Promise<number> = async () => 1;
 
 /** A command was run in place of the one that throws this. */
-class Done extends Error {
+class CommandEnded extends Error {
   readonly exitCode: number;
 
   constructor(exitCode: number) {
@@ -169,7 +169,7 @@ export async function execute(
     await written;
     return 0;
   } catch (error) {
-    return error instanceof Done ? error.exitCode : fail(error);
+    return error instanceof CommandEnded ? error.exitCode : fail(error);
   }
 }
 
@@ -193,7 +193,7 @@ async function run(context: CommandContext, args: readonly string[]): Promise<vo
     if (context.person !== undefined) return judgeCommand(command);
     if (host === undefined) return;
     const { isLocal, sendOverSsh } = await import("./cli/over-ssh.ts");
-    if (!isLocal(command)) throw new Done(await sendOverSsh(context, host, command));
+    if (!isLocal(command)) throw new CommandEnded(await sendOverSsh(context, host, command));
   });
   let help = "";
   const showHelp = (text: string) => {

@@ -86,7 +86,7 @@ const exportAll = processCommand({
       const noteLeft = (count: number) => {
         left += count;
       };
-      const exported: Exported = proofs
+      const exported: AuditExport = proofs
         ? { pages: provenPages(admin, filter, noteLeft, damaged.note), line: jsonLine, entryOf: ({ entry }) => entry }
         : {
             pages: auditPages(admin, filter, damaged.note),
@@ -209,7 +209,7 @@ async function followAudit(
 }
 
 /** What an export writes, and the line of each. */
-type Exported = {
+type AuditExport = {
   readonly pages: AsyncIterable<readonly unknown[]>;
   readonly line: (one: never) => string;
   readonly entryOf: (one: never) => Pick<AuditRecord, "names">;
@@ -218,7 +218,7 @@ type Exported = {
 /** @returns how many entries were written */
 function exportAudit(
   context: CommandContext,
-  { pages, line, entryOf }: Exported,
+  { pages, line, entryOf }: AuditExport,
   format: "jsonl" | "csv",
   put: (text: string) => unknown,
   found?: NamesFound,

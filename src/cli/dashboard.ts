@@ -4,7 +4,7 @@ import { configProblem, usageProblem } from "../core/problem.ts";
 import { readSecretFile, warnOfReaders } from "../core/settings/secret-file.ts";
 import { parsePort, readConfig } from "../core/settings/settings.ts";
 import { excerpt } from "../core/visible.ts";
-import { startDashboard, startTeamDashboard } from "../dashboard/serve.ts";
+import { type DashboardOptions, startDashboard, startTeamDashboard } from "../dashboard/serve.ts";
 import { type Installation, openInstallation } from "../installation/installation.ts";
 import { actorOf } from "../people/desk/actor.ts";
 import { input } from "../people/desk/inputs.ts";
@@ -79,9 +79,7 @@ const dashboard = processCommand({
 
 export const dashboards: CommandGroup = { rows: [dashboard] };
 
-type Options = Parameters<typeof startDashboard>[1];
-
-async function serveOne(context: CommandContext, installation: Installation, options: Options): Promise<void> {
+async function serveOne(context: CommandContext, installation: Installation, options: DashboardOptions): Promise<void> {
   const dashboard = startDashboard(installation, options);
   const link = dashboard.link();
   await answer(context, { origin: dashboard.origin, link }, "", `${link}\n`);

@@ -32,17 +32,17 @@ export function serveCommand(context: CommandContext) {
     });
 }
 
-type Options = {
+type ServeOptions = {
   readonly host?: string | undefined;
   readonly port?: string | undefined;
   readonly here?: true | undefined;
   readonly worker?: "pretty" | "plain" | undefined;
 };
 
-type Prepared = ReturnType<typeof prepare>;
+type ServeSettings = ReturnType<typeof prepare>;
 
 /** The settings, judged, and the log. */
-function prepare(context: CommandContext, { host, port, here, worker }: Options) {
+function prepare(context: CommandContext, { host, port, here, worker }: ServeOptions) {
   const settings = readConfig(context.env);
   const config: Config = {
     ...settings,
@@ -71,7 +71,7 @@ function prepare(context: CommandContext, { host, port, here, worker }: Options)
  * Opens the installation, and does once what several workers need once. If its tables are of an older program, it waits.
  * @returns also what to tell who begins; undefined if a signal ended the wait
  */
-async function open({ config, isWorker, pretty, log, say, elsewhere }: Prepared) {
+async function open({ config, isWorker, pretty, log, say, elsewhere }: ServeSettings) {
   // The watchdog starts before the database is asked: its first answer may be malformed and hang the parser. With the
   // embedded database it starts afterwards: an upgrade may keep this thread busy for long.
   if (config.postgres !== undefined) startWatchdog(pretty);
@@ -88,7 +88,7 @@ async function open({ config, isWorker, pretty, log, say, elsewhere }: Prepared)
 }
 
 /** Serves in this process. */
-async function serve(prepared: Prepared): Promise<void> {
+async function serve(prepared: ServeSettings): Promise<void> {
   const { config, isWorker, log, flush, say } = prepared;
   const link = isWorker ? openWorkerLink() : undefined;
   const opened = await open(prepared);
@@ -102,7 +102,7 @@ async function serve(prepared: Prepared): Promise<void> {
 }
 
 /** Starts workers that serve. Only this process loads what watches over them, and it answers no request itself. */
-async function supervise(prepared: Prepared, count: number): Promise<void> {
+async function supervise(prepared: ServeSettings, count: number): Promise<void> {
   const { config, flush, say } = prepared;
   if (config.postgres === undefined) {
     throw usageProblem("--workers needs PostgreSQL (DATABASE_URL): the embedded database has one server.");

@@ -82,10 +82,10 @@ async function fetchContents(
 /** Everything is held in memory until it is written. */
 const pullBytesMax = 1024 * 1024 * 1024;
 
-type Compared = { readonly path: string; readonly state: Comparison["state"] | "obstructed" };
+type ComparedFile = { readonly path: string; readonly state: Comparison["state"] | "obstructed" };
 
 /** Compares the files below the root with the server's records and writes nothing. */
-export async function findDrift(source: Source, ask: FilesAsk): Promise<{ files: number; drift: Compared[] }> {
+export async function findDrift(source: Source, ask: FilesAsk): Promise<{ files: number; drift: ComparedFile[] }> {
   const { wanted } = await list(source, ask);
   using root = new Root(ask.root);
   const states = wanted.map((record) => ({ path: record.path, state: stateOf(root, record) }));
@@ -125,10 +125,10 @@ export function pathParameter({ path }: Pick<FileRecord, "path">): string {
   return `&path=${encodeURIComponent(path)}`;
 }
 
-type List = { readonly listed: readonly FileRecord[]; readonly wanted: readonly FileRecord[] };
+type ListedFiles = { readonly listed: readonly FileRecord[]; readonly wanted: readonly FileRecord[] };
 
 /** The records of all files that the server has, and of those that are wanted. */
-async function list({ asked, client }: Source, ask: FilesAsk): Promise<List> {
+async function list({ asked, client }: Source, ask: FilesAsk): Promise<ListedFiles> {
   const { paths, allowEmpty } = ask;
   if (paths.includes("")) throw usageProblem("--path is empty.");
   const records = await client.listFiles(asked);
@@ -158,7 +158,7 @@ async function place(root: Root, files: readonly FetchedFile[], { writing, modes
   });
 }
 
-function stateOf(root: Root, record: FileRecord): Compared["state"] {
+function stateOf(root: Root, record: FileRecord): ComparedFile["state"] {
   try {
     return root.compare(record).state;
   } catch (error) {

@@ -81,7 +81,7 @@ export class Root {
     report: (done: number, total: number) => void = () => {},
   ): Promise<void> {
     const made: string[] = [];
-    const drafts: Draft[] = [];
+    const drafts: TemporaryFile[] = [];
     const replaced: Replaced[] = [];
     try {
       for (const file of files) {
@@ -127,7 +127,7 @@ export class Root {
     if (this.#top.fd !== undefined) closeSync(this.#top.fd);
   }
 
-  #writeDraft({ path, mode, content }: PlacedFile, made: string[]): Draft {
+  #writeDraft({ path, mode, content }: PlacedFile, made: string[]): TemporaryFile {
     const folder = this.#folderOf(path, made);
     if (folder === undefined) throw new Error("a folder that was made is missing");
     const named = nameIn(folder, path);
@@ -169,7 +169,7 @@ export class Root {
 type Folder = { readonly at: string; readonly openedAs: string; readonly stat: Stats; readonly fd?: number };
 
 /** A temporary file that is ready to be renamed to `named`. */
-type Draft = {
+type TemporaryFile = {
   readonly path: string;
   readonly folder: Folder;
   readonly named: string;
@@ -248,7 +248,7 @@ function compareFile(named: string, record: FileRecord): Comparison {
   }
 }
 
-function replace({ path, folder, named, temporary }: Draft): Replaced {
+function replace({ path, folder, named, temporary }: TemporaryFile): Replaced {
   const found = tryStat(named);
   if (found !== undefined) requireFile(path, found);
   const kept = found && keep(folder, named);

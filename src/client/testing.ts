@@ -82,12 +82,14 @@ const apiKey = `kh_${"Fake".repeat(12)}0`;
 const id = "01890000-0000-7000-8000-000000000000";
 const begunAt = 1_700_000_000_000;
 
-type Value = string | Uint8Array | Readonly<Record<string, string>>;
-type Item = { readonly value: Value; readonly updatedAt: number };
+type FakeValue = string | Uint8Array | Readonly<Record<string, string>>;
+type FakeItem = { readonly value: FakeValue; readonly updatedAt: number };
 /** The items of a project, by kind, environment and name. */
-type Project = Readonly<Record<"variables" | "accounts" | "files", ReadonlyMap<Environment, Map<string, Item>>>>;
+type FakeProject = Readonly<
+  Record<"variables" | "accounts" | "files", ReadonlyMap<Environment, Map<string, FakeItem>>>
+>;
 /** What is asked for, as the parsers of the kinds give it. */
-type Asked = {
+type FakeQuery = {
   readonly environment: Environment | null;
   readonly metadataOnly: boolean;
   readonly selection: Selection;
@@ -95,26 +97,31 @@ type Asked = {
   readonly paths: readonly string[] | undefined;
 };
 /** What is answered, and how many entries of the audit that takes if it has values. */
-type Body = {
+type FakeBody = {
   readonly text: string;
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly entries: number;
 };
-type Endpoint = {
+type FakeEndpoint = {
   readonly path: RegExp;
   /** For a read with values. Without it, there are none. */
   readonly bucket?: BucketName;
   readonly flag?: "metadata_only" | "metadataOnly";
   /** By default, there are no parameters. */
   readonly parse?: (raw: string, slug: string) => { readonly project?: string; readonly metadataOnly?: boolean };
-  readonly answer: (slug: string, project: Project, asked: Asked, all: ReadonlyMap<string, Project>) => Body;
+  readonly answer: (
+    slug: string,
+    project: FakeProject,
+    asked: FakeQuery,
+    all: ReadonlyMap<string, FakeProject>,
+  ) => FakeBody;
 };
 
 class Server {
   isRevoked = false;
   failure: Fault | undefined;
-  readonly projects: Map<string, Project> = new Map();
+  readonly projects: Map<string, FakeProject> = new Map();
   readonly #nowMs: () => number;
   readonly #fullAtUs: Map<string, number> = new Map();
   #writes = 0;
@@ -122,7 +129,10 @@ class Server {
 
   constructor(variables: Everywhere<string>, { accounts = {}, files = {}, nowMs }: FakeOptions) {
     this.#nowMs = nowMs ?? (() => performance.now());
-    for (const [kind, all] of Object.entries({ variables, accounts, files }) as [keyof Project, Everywhere<Value>][]) {
+    for (const [kind, all] of Object.entries({ variables, accounts, files }) as [
+      keyof FakeProject,
+      Everywhere<FakeValue>,
+    ][]) {
       for (const [slug, places] of Object.entries(all)) {
         for (const environment of environments) {
           this.put(slug, kind, environment);
@@ -133,8 +143,8 @@ class Server {
     }
   }
 
-  put(slug: string, kind: keyof Project, environment: Environment, name?: string, value?: Value): void {
-    const empty = () => new Map(environments.map((one) => [one, new Map<string, Item>()]));
+  put(slug: string, kind: keyof FakeProject, environment: Environment, name?: string, value?: FakeValue): void {
+    const empty = () => new Map(environments.map((one) => [one, new Map<string, FakeItem>()]));
     const project = this.projects.get(slug) ?? { variables: empty(), accounts: empty(), files: empty() };
     this.projects.set(slug, project);
     if (name === undefined) return;
@@ -158,7 +168,7 @@ class Server {
   }
 
   /** The gates, in the real server's order. Without a body, the client has this answer already. */
-  #judge(exchange: Exchange, headers: Headers): { body?: Body; etag?: string; receipt?: string } {
+  #judge(exchange: Exchange, headers: Headers): { body?: FakeBody; etag?: string; receipt?: string } {
     const { path, rawQuery, ifNoneMatch: tags } = exchange;
     const endpoint = endpoints.find((one) => one.path.test(path));
     if (endpoint === undefined) throw new Fault("not_found", "");
@@ -173,7 +183,7 @@ class Server {
     const slug = query.project ?? named;
     const project = slug === undefined ? undefined : this.projects.get(slug);
     if (project === undefined && slug !== undefined) throw new Fault("project_not_found", "");
-    const body = endpoint.answer(slug ?? "", project as Project, query as Asked, this.projects);
+    const body = endpoint.answer(slug ?? "", project as FakeProject, query as FakeQuery, this.projects);
     if (endpoint.bucket === undefined) return { body };
     const etag = `"${createHash("sha256")
       .update(JSON.stringify([path, query, body.text]))
@@ -204,10 +214,10 @@ class Server {
   }
 }
 
-const json = (body: object, entries = 1): Body => ({ text: JSON.stringify(body), entries });
-const parseNothing: NonNullable<Endpoint["parse"]> = (raw) => parseQuery(noParameters, raw);
+const json = (body: object, entries = 1): FakeBody => ({ text: JSON.stringify(body), entries });
+const parseNothing: NonNullable<FakeEndpoint["parse"]> = (raw) => parseQuery(noParameters, raw);
 
-const endpoints: readonly Endpoint[] = [
+const endpoints: readonly FakeEndpoint[] = [
   {
     path: /^\/api\/v1\/organization$/,
     answer: () => json({ id, name: "Fake", slug: "fake", plan: "pro" }),
@@ -246,7 +256,11 @@ const endpoints: readonly Endpoint[] = [
   { path: /^\/api\/v1\/secrets$/, bucket: "value", parse: parseSecrets, answer: answerSecrets },
 ];
 
-function answerVariables(_: string, project: Project, { environment, selection, metadataOnly, format }: Asked): Body {
+function answerVariables(
+  _: string,
+  project: FakeProject,
+  { environment, selection, metadataOnly, format }: FakeQuery,
+): FakeBody {
   const isAsked = (name: string) =>
     selection.by === "all" ||
     (selection.by === "names" ? selection.names.includes(name) : name.startsWith(selection.prefix));
@@ -256,21 +270,21 @@ function answerVariables(_: string, project: Project, { environment, selection, 
   return json({ environment, variables });
 }
 
-function answerSecrets(slug: string, project: Project, { environment, format }: Asked): Body {
+function answerSecrets(slug: string, project: FakeProject, { environment, format }: FakeQuery): FakeBody {
   const found = bounded(latest(project.variables, environment));
   if (format === "env") return dotenv(found);
   const secrets = Object.fromEntries(found.map(([name, { value }]) => [name, value]));
   return json({ project: { slug }, environment, secrets });
 }
 
-function dotenv(found: readonly (readonly [string, Item])[]): Body {
+function dotenv(found: readonly (readonly [string, FakeItem])[]): FakeBody {
   const { text, nonportable } = renderDotenv(found.map(([name, { value }]) => ({ name, value: value as string })));
   const headers: Record<string, string> =
     nonportable.length > 0 ? { "Keyhole-Env-Nonportable": listNames(nonportable) } : {};
   return { text, type: textType, headers, entries: 1 };
 }
 
-function answerAccounts(_: string, { accounts }: Project, { environment, metadataOnly }: Asked): Body {
+function answerAccounts(_: string, { accounts }: FakeProject, { environment, metadataOnly }: FakeQuery): FakeBody {
   const found = bounded(latest(accounts, environment)).map(([name, { value, updatedAt }]) => {
     const holders = environments.filter((one) => accounts.get(one)?.has(name));
     return { name, environments: holders, updatedAt, ...(!metadataOnly && { values: value }) };
@@ -278,7 +292,7 @@ function answerAccounts(_: string, { accounts }: Project, { environment, metadat
   return json({ environment, accounts: found });
 }
 
-function answerFiles(slug: string, { files }: Project, { environment, metadataOnly, paths }: Asked): Body {
+function answerFiles(slug: string, { files }: FakeProject, { environment, metadataOnly, paths }: FakeQuery): FakeBody {
   const all = bounded(latest(files, environment));
   const found = all.filter(([path]) => paths?.includes(path) ?? true);
   const records = found.map((item) => {
@@ -304,14 +318,14 @@ function answerFiles(slug: string, { files }: Project, { environment, metadataOn
   return json({ project: { slug }, environment, files: records }, records.length);
 }
 
-function summaryOf(slug: string, { variables, accounts }: Project) {
+function summaryOf(slug: string, { variables, accounts }: FakeProject) {
   const [variableCount, accountCount] = [latest(variables, null).length, latest(accounts, null).length];
   return { id, name: slug, slug, variableCount, accountCount };
 }
 
 /** The items of an environment, or those of any as they changed last, in byte order of name. */
-function latest(kind: Project[keyof Project], environment: Environment | null): [string, Item][] {
-  const found = new Map<string, Item>();
+function latest(kind: FakeProject[keyof FakeProject], environment: Environment | null): [string, FakeItem][] {
+  const found = new Map<string, FakeItem>();
   for (const [where, items] of kind) {
     if (environment !== null && environment !== where) continue;
     for (const [name, item] of items) if (item.updatedAt > (found.get(name)?.updatedAt ?? 0)) found.set(name, item);
@@ -320,7 +334,7 @@ function latest(kind: Project[keyof Project], environment: Environment | null): 
 }
 
 /** Environments that have the same content at a path hold one file. */
-function identityOf([path, { value }]: readonly [string, Item]): string {
+function identityOf([path, { value }]: readonly [string, FakeItem]): string {
   return `${path}\n${Buffer.from(value as string).toString("base64")}`;
 }
 

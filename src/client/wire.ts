@@ -69,8 +69,8 @@ export type Failure = {
   readonly isUnchanged?: true;
 };
 
-export type Reply<T> = Answer<T> | { readonly failure: Failure };
-type Answer<T> = {
+export type Reply<T> = WireAnswer<T> | { readonly failure: Failure };
+type WireAnswer<T> = {
   readonly answer: T;
   readonly etag: string | undefined;
   /** The audit entries of the answer; undefined if it has no value, or the server does not say. */
@@ -154,7 +154,7 @@ function masked(text: string, sent: string): string {
   return text.replaceAll(sent, "[the key]").replace(/kh_[0-9A-Za-z]{8,}/g, "[a key]");
 }
 
-function judge<T>(reply: JsonReply, { is, whyNot, ifNoneMatch }: Question<T>, dateMs: number): Answer<T> | Failure {
+function judge<T>(reply: JsonReply, { is, whyNot, ifNoneMatch }: Question<T>, dateMs: number): WireAnswer<T> | Failure {
   const { status, headers, body } = reply;
   if (status === 304) {
     if (ifNoneMatch === undefined) return untrusted("it says that nothing changed since an answer that was not named");

@@ -8,7 +8,7 @@ export class Deadline {
   readonly #ms: number;
   readonly #refusal: () => Error;
   readonly #everyMs: number;
-  readonly #waits = new Set<Wait>();
+  readonly #waits = new Set<PendingWait>();
   #timer: ReturnType<typeof setInterval> | undefined;
   #sweptAtMs = 0;
 
@@ -34,7 +34,7 @@ export class Deadline {
       this.#sweptAtMs = nowMs;
       this.#timer = setInterval(() => this.#sweep(), this.#everyMs);
     }
-    const wait: Wait = { endsAtMs: (sinceMs ?? nowMs) + this.#ms, extended: false, refuse };
+    const wait: PendingWait = { endsAtMs: (sinceMs ?? nowMs) + this.#ms, extended: false, refuse };
     this.#waits.add(wait);
     const settling = <A>(settle: (outcome: A) => void) => {
       return (outcome: A) => {
@@ -67,7 +67,7 @@ export class Deadline {
   }
 }
 
-type Wait = { endsAtMs: number; extended: boolean; readonly refuse: () => void };
+type PendingWait = { endsAtMs: number; extended: boolean; readonly refuse: () => void };
 
 /** A timer that is this late waited for more than a busy machine. */
 export const lostMsMin = 500;

@@ -95,7 +95,7 @@ export function cookieOf(token: string, name: Cookie = "__Host-keyhole"): string
 }
 
 /** The parts of a request that a visit is made of. */
-type Asked = {
+type PageRequest = {
   readonly url: string;
   readonly params: Readonly<Record<string, string>>;
   readonly form: Form;
@@ -106,7 +106,7 @@ export function admit(
   parts: DashboardParts,
   session: Session,
   admin: AdminContext,
-  { url, params, form }: Asked,
+  { url, params, form }: PageRequest,
 ): Visit {
   parts.used();
   return new Visit(admin, new URL(url), params, form, session);

@@ -16,7 +16,7 @@ type RunningDashboard = {
   readonly stopped: Promise<{ readonly unused: boolean }>;
 };
 
-type DashboardOptions = {
+export type DashboardOptions = {
   /** 0 for any free one. */
   readonly port: number;
   /** What browsers call it; by default a random name, since cookies do not tell ports of one host apart. */

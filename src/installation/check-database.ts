@@ -77,12 +77,12 @@ async function factsOf(primary: Primary): Promise<PrimaryFacts> {
       from pg_stat_activity where datname = current_database() and application_name in
         ('keyhole notary', 'keyhole look-up', 'keyhole serve', 'keyhole journal') order by 1, 2`);
     const beforeMs = Date.now();
-    const [row] = await ask<Row>(sql`select current_setting('server_version') as version,
+    const [row] = await ask<FactsRow>(sql`select current_setting('server_version') as version,
         current_setting('synchronous_standby_names') as "synchronousStandbyNames", current_setting('fsync') as fsync,
         current_setting('lock_timeout') <> '30s' as "isPooled", ${database.nowMs} as "nowMs",
         pg_has_role(current_user, 'pg_read_all_stats', 'usage') as "seesAll"`);
     const afterMs = Date.now();
-    const { nowMs, isPooled, ...facts } = row as Row;
+    const { nowMs, isPooled, ...facts } = row as FactsRow;
     return {
       ...facts,
       startedAt: primary.startedAt,
@@ -97,6 +97,6 @@ async function factsOf(primary: Primary): Promise<PrimaryFacts> {
   }
 }
 
-type Row = Pick<PrimaryFacts, "version" | "synchronousStandbyNames" | "fsync" | "seesAll" | "isPooled"> & {
+type FactsRow = Pick<PrimaryFacts, "version" | "synchronousStandbyNames" | "fsync" | "seesAll" | "isPooled"> & {
   readonly nowMs: number;
 };

@@ -101,7 +101,7 @@ export class Journal {
       // Nobody waits for the entries of a call that has failed.
       if (this.#queue.length > entriesMax) this.#queue = this.#queue.filter(({ call }) => call.left > 0);
       const { promise, resolve, reject } = Promise.withResolvers<string>();
-      const call: Call = { left: entries.length, first: undefined, uncounted: read, resolve, reject };
+      const call: RecordCall = { left: entries.length, first: undefined, uncounted: read, resolve, reject };
       for (const entry of entries) this.#queue.push({ entry, call });
       this.#working ??= this.#work();
       const giveUp = () => {
@@ -249,7 +249,7 @@ export type MeasuredBatch = {
 };
 
 /** One `record` call; `left` counts its entries that are not stored yet, 0 once it has ended. */
-type Call = {
+type RecordCall = {
   left: number;
   /** Its first entry that is stored. */
   first: Pick<Receipt, "lane" | "firstSeq"> | undefined;
@@ -258,13 +258,13 @@ type Call = {
   resolve: (receipt: string) => void;
   reject: (fault: Fault) => void;
 };
-type Waiting = { readonly entry: AuditEntry; readonly call: Call };
+type Waiting = { readonly entry: AuditEntry; readonly call: RecordCall };
 
-type Counted = readonly (readonly [JobRead, readonly Call[]])[];
+type CountedCalls = readonly (readonly [JobRead, readonly RecordCall[]])[];
 
 /** The reads to count with a batch, and the calls that they belong to, in their order. */
-function countedIn(batch: readonly Waiting[]): Counted {
-  const calls = new Map<string, [JobRead, Call[]]>();
+function countedIn(batch: readonly Waiting[]): CountedCalls {
+  const calls = new Map<string, [JobRead, RecordCall[]]>();
   for (const call of new Set(batch.map(({ call }) => call))) {
     const { uncounted: read } = call;
     if (read === undefined) continue;
@@ -276,7 +276,11 @@ function countedIn(batch: readonly Waiting[]): Counted {
 }
 
 /** Refuses the calls that are beyond what their job may have. @returns the others, which are counted */
-function withoutOverused(batch: readonly Waiting[], counted: Counted, counts: readonly number[]): readonly Waiting[] {
+function withoutOverused(
+  batch: readonly Waiting[],
+  counted: CountedCalls,
+  counts: readonly number[],
+): readonly Waiting[] {
   for (const [at, [read, calls]] of counted.entries()) {
     const before = (counts[at] ?? 0) - calls.length;
     for (const [index, call] of calls.entries()) {
@@ -290,7 +294,7 @@ function withoutOverused(batch: readonly Waiting[], counted: Counted, counts: re
 }
 
 /** Notes that the next entry of a call is stored. */
-function advance(call: Call, lane: string, seq: number): void {
+function advance(call: RecordCall, lane: string, seq: number): void {
   call.uncounted = undefined;
   call.first ??= { lane, firstSeq: seq };
   call.left -= 1;

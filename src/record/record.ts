@@ -38,7 +38,7 @@ export function describeDifference({ subject, recorded, found }: StateDifference
   return `${which} was put back or changed by other means: it is ${is}, and the record says ${was}.`;
 }
 
-type KeyRecord = {
+type KeyState = {
   readonly organizationId: string;
   readonly state: typeof live | typeof revoked;
   /** How many losses of the record came before it. */
@@ -54,7 +54,7 @@ const inWords = (version: number) => `version ${version}`;
 
 /** What people put on record, entry after entry. */
 export class RecordedState {
-  readonly #keys = new Map<string, KeyRecord>();
+  readonly #keys = new Map<string, KeyState>();
   /** The slug of each project, and its organization. */
   readonly #projects = new Map<string, { readonly organizationId: string; readonly slug: string }>();
   /** The entries that were lost and not accepted, in their order. */
@@ -74,7 +74,7 @@ export class RecordedState {
   /** Takes in the next entry of people. */
   apply({ action, names, organizationId, projectId, project, environment, version }: AuditEntry): void {
     const [first = "", second = ""] = names;
-    const key = (state: KeyRecord["state"]) => ({ organizationId, state, losses: this.#lossCount });
+    const key = (state: KeyState["state"]) => ({ organizationId, state, losses: this.#lossCount });
     if (action === "key.create" || action === "trust.create") this.#keys.set(first, key(live));
     else if (action === "key.revoke" || action === "trust.revoke") this.#keys.set(first, key(revoked));
     else if (action === "key.rotate") this.#keys.set(second, key(live));

@@ -17,7 +17,7 @@ import {
 } from "./reach.ts";
 import { rowVersion, type SetColumns, setColumns } from "./sets.ts";
 
-type Row = Omit<KeyRow, "target"> & {
+type LookupRow = Omit<KeyRow, "target"> & {
   readonly projectId: string | null;
   readonly counts: string | null;
   /** 1 if the notary has found any row to be against the record, else 0. */
@@ -28,9 +28,9 @@ type Row = Omit<KeyRow, "target"> & {
   readonly server: string;
 };
 /** A row for each set, or one without. */
-type RowWithSet = Row & SetColumns;
+type RowWithSet = LookupRow & SetColumns;
 /** `sets` has each set's environment and row version, with semicolons between sets. */
-type RowWithVersions = Row & { readonly n: number; readonly sets: string | null };
+type RowWithVersions = LookupRow & { readonly n: number; readonly sets: string | null };
 
 /** Sets up to this size come along with the lookup on SQLite, where reading them costs microseconds. */
 const broughtBytesMax = 256 * 1024;
@@ -44,7 +44,7 @@ const broughtBytesMax = 256 * 1024;
  */
 export function keyLookups(
   database: Database,
-  counted: readonly Counted[],
+  counted: readonly CountedKind[],
   seen?: {
     readonly people: () => number;
     readonly note: (found: { readonly people: number; readonly server: string }, before: number) => Promise<void>;
@@ -81,11 +81,11 @@ function exceptionsOf(database: Database): (found: KeyRow, lookup: KeyLookup) =>
   };
 }
 
-type Found = (KeyRow & Pick<Row, "excepted" | "people" | "server">) | undefined;
+type FoundKey = (KeyRow & Pick<LookupRow, "excepted" | "people" | "server">) | undefined;
 /** Answers lookups in their order. */
-type FindAll = (lookups: readonly KeyLookup[]) => Promise<Found[]>;
+type FindAll = (lookups: readonly KeyLookup[]) => Promise<FoundKey[]>;
 
-function sqliteLookups(database: Database, counted: readonly Counted[]): FindAll {
+function sqliteLookups(database: Database, counted: readonly CountedKind[]): FindAll {
   const { sets: s } = database.tables;
   const names = ["digest", "slug", "kind", "environments", "values"];
   const columns = names.map((name) => sql`${sql.placeholder(name)} as ${sql.identifier(name)}`);
@@ -104,7 +104,7 @@ function sqliteLookups(database: Database, counted: readonly Counted[]): FindAll
   };
 }
 
-function postgresLookups(database: Database, counted: readonly Counted[]): FindAll {
+function postgresLookups(database: Database, counted: readonly CountedKind[]): FindAll {
   const { sets: s } = database.tables;
   const select = (asked: SQL) =>
     database.query<RowWithVersions>(sql`
@@ -124,7 +124,7 @@ function postgresLookups(database: Database, counted: readonly Counted[]): FindA
     const [first] = asked;
     const isOne = asked.length === 1 && first !== undefined;
     const rows = await (isOne ? findOne(first) : findAll({ lookups: JSON.stringify(asked) }));
-    const found: Found[] = lookups.map(() => undefined);
+    const found: FoundKey[] = lookups.map(() => undefined);
     for (const row of rows) {
       if (!answers(row, lookups[row.n])) throw malformed();
       found[row.n] = keyRowOf(row, versionsOf(row.sets));
@@ -139,7 +139,7 @@ function askedSets(database: Database): SQL {
   return setsInReach(database, { projectId, kind: sql`ask.kind`, wanted: sql`ask.environments`, scope });
 }
 
-function keyColumns(database: Database, counted: readonly Counted[]): SQL {
+function keyColumns(database: Database, counted: readonly CountedKind[]): SQL {
   const { organizations: o, projects: p, auditExceptions: e, auditHeads: h } = database.tables;
   // These two name no column of the others, so that they are asked once for all lookups of a statement.
   const people = sql`(select ${h.seq} from ${h} where ${h.lane} = 'commands')`;
@@ -151,10 +151,10 @@ function keyColumns(database: Database, counted: readonly Counted[]): SQL {
 }
 
 /** A kind, and the column of projects that counts its items. */
-type Counted = readonly [kind: string, counts: `${string}Counts`];
+type CountedKind = readonly [kind: string, counts: `${string}Counts`];
 
 /** The counts of the kind that is asked for; null for any other than these. */
-function countsOf(database: Database, counted: readonly Counted[]): SQL {
+function countsOf(database: Database, counted: readonly CountedKind[]): SQL {
   // Bounded each by itself: to measure the whole case, SQLite would read the column.
   const cases = counted.map(([kind, name]) => {
     return sql`when ${sql.raw(`'${kind}'`)} then ${bounded(columnOf(database, name), 128)}`;
@@ -168,7 +168,7 @@ function columnOf({ tables: { projects } }: Database, name: string) {
   return column;
 }
 
-function keyJoins(database: Database, counted: readonly Counted[], digest: SQL): SQL {
+function keyJoins(database: Database, counted: readonly CountedKind[], digest: SQL): SQL {
   const { apiKeys: k, organizations: o, projects: p } = database.tables;
   const found = projectInReach(database, sql`ask.slug`);
   const columns = counted.map(([, name]) => columnOf(database, name));
@@ -221,7 +221,7 @@ function versionsOf(sets: string | null): FoundSet[] {
   });
 }
 
-function keyRowOf(row: Row | undefined, sets: readonly FoundSet[]): Found {
+function keyRowOf(row: LookupRow | undefined, sets: readonly FoundSet[]): FoundKey {
   if (row === undefined) return undefined;
   const { projectId, counts } = row;
   return Object.assign(row, { target: projectId === null ? null : { projectId, counts, sets } });

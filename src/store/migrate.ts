@@ -39,7 +39,7 @@ export async function migrate(database: Database, also?: (db: Db) => Promise<voi
   if (found === 0) await requireRoom(dialect, (text) => database.query<never>(text)({}));
   const bringUp = async (db: Db) => {
     if (dialect === "postgres") await prepare(db);
-    const ask: Ask = (text) => execute(dialect, db, text);
+    const ask: RunSql = (text) => execute(dialect, db, text);
     const { version: from, isShared } = await findApplied(dialect, ask);
     if (from === 0 || isShared) await ask(begin[dialect]);
     if (isShared) await takeOver(dialect, ask, from);
@@ -77,7 +77,7 @@ async function prepare(db: Db): Promise<void> {
 export const upgradeLock = sql`select pg_advisory_xact_lock(30229394625621093)`; // the bytes of "keyhole"
 
 type Dialect = Database["dialect"];
-type Ask = <Row>(text: SQL) => Promise<Row[]>;
+type RunSql = <Row>(text: SQL) => Promise<Row[]>;
 
 const applied = { postgres: sql`public.keyhole_migrations`, sqlite: sql`keyhole_migrations` };
 const begin = {
@@ -97,7 +97,7 @@ const present = {
 };
 
 /** @returns how many migrations were applied, and whether the shared journal says so */
-async function findApplied(dialect: Dialect, ask: Ask): Promise<{ version: number; isShared: boolean }> {
+async function findApplied(dialect: Dialect, ask: RunSql): Promise<{ version: number; isShared: boolean }> {
   const known = migrations[dialect];
   const [is] = await ask<{ own: unknown; shared: unknown }>(present[dialect]);
   if (is?.own) {
@@ -114,7 +114,7 @@ async function findApplied(dialect: Dialect, ask: Ask): Promise<{ version: numbe
   return { version, isShared: version > 0 };
 }
 
-function note(ask: Ask, journal: SQL, { hash, folderMillis }: { hash: string; folderMillis: number }) {
+function note(ask: RunSql, journal: SQL, { hash, folderMillis }: { hash: string; folderMillis: number }) {
   return ask(sql`insert into ${journal} (hash, created_at) values (${hash}, ${folderMillis})`);
 }
 
@@ -122,7 +122,7 @@ function note(ask: Ask, journal: SQL, { hash, folderMillis }: { hash: string; fo
  * Moves our rows out of the shared journal, where they keep another application's migrations from being applied. If
  * there is no other application, the newest row stays, so that older programs say that the database is of a newer one.
  */
-async function takeOver(dialect: Dialect, ask: Ask, version: number): Promise<void> {
+async function takeOver(dialect: Dialect, ask: RunSql, version: number): Promise<void> {
   const known = migrations[dialect];
   for (const migration of known.slice(0, version)) {
     await note(ask, applied[dialect], migration);
@@ -133,7 +133,7 @@ async function takeOver(dialect: Dialect, ask: Ask, version: number): Promise<vo
 }
 
 /** @throws Problem if this database has no room for our tables: it is another application's, or is closed to us */
-async function requireRoom(dialect: Dialect, ask: Ask): Promise<void> {
+async function requireRoom(dialect: Dialect, ask: RunSql): Promise<void> {
   const made = migrations[dialect].flatMap(({ sql: statements }) => statements).join("\n");
   const names = [...made.matchAll(/^CREATE (?:UNIQUE )?(?:TABLE|INDEX|VIEW) ["`](\w+)/gm)].map(
     ([, name]) => `'${name}'`,

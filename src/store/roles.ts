@@ -5,10 +5,10 @@ import { postgresTables as tables } from "./tables.ts";
 
 /* The rights of the roles. */
 
-type Rights = readonly (readonly [privileges: string, tables: readonly string[]])[];
+type TableRights = readonly (readonly [privileges: string, tables: readonly string[]])[];
 
 const { read, append, note, count } = servingRights;
-const serversRights: Rights = [
+const serversRights: TableRights = [
   ["SELECT", read],
   ["INSERT", append],
   [`INSERT, UPDATE (${note.column})`, [note.table]],
@@ -16,7 +16,7 @@ const serversRights: Rights = [
 ];
 
 /** All that the notary's role may do: read the audit, and append to the tree over it. It cannot read a secret. */
-const notarysRights: Rights = [
+const notarysRights: TableRights = [
   ["SELECT", [tables.systemKeys, tables.auditSegments, tables.auditCheckpoints, tables.auditHeads].map(getTableName)],
   [
     "SELECT, INSERT",
@@ -38,7 +38,7 @@ const notarysRights: Rights = [
  * All that the role of the door over SSH and of a team's dashboard may do, where people come who are not operators. It
  * cannot make tables, change persons, or change or delete what is on record.
  */
-const peoplesRights: Rights = [
+const peoplesRights: TableRights = [
   ["SELECT", Object.values(tables).map(getTableName)],
   ["INSERT, UPDATE, DELETE", [tables.projects, tables.setVersions].map(getTableName)],
   ["INSERT, UPDATE", [tables.sets, tables.apiKeys, tables.auditHeads].map(getTableName)],
@@ -50,10 +50,10 @@ const peoplesRights: Rights = [
 ];
 
 /** Which migrations ran: whoever opens a database asks. */
-const everyones: Rights = [["SELECT", ["keyhole_migrations"]]];
+const everyones: TableRights = [["SELECT", ["keyhole_migrations"]]];
 
 /** What `keyhole db grants` grants a role, by its use. docs/least-privilege.md says the same. */
-export const rightsOfRoles: Readonly<Record<RoleUse, Rights>> = {
+export const rightsOfRoles: Readonly<Record<RoleUse, TableRights>> = {
   serve: [...everyones, ...serversRights],
   people: [...everyones, ...peoplesRights],
   notary: [...everyones, ...notarysRights],

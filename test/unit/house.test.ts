@@ -291,7 +291,7 @@ describe("the house", () => {
     expect(exportsOf("src/core/held.ts")).toEqual(["Held", "Render", "renderHeld"]);
     expect(exportsOf("src/record/release.ts")).toEqual(["release"]);
   });
-  test("exports no two types of one name, except the public names of the npm package", () => {
+  test("has no two types of one name, private ones too, except the public names of the npm package", () => {
     expect(sameTypes(real)).toEqual([]);
   });
   test("names a kind only in its folder, except in files that are about one kind", () => {
@@ -407,10 +407,10 @@ describe("a planted violation is seen:", () => {
       "src/cli/serve.ts > src/store/a.ts > src/store/b.ts > src/people/keys/keys.ts",
     );
   });
-  test("two exported types of one name", () => {
+  test("two types of one name", () => {
     const [a, b, c] = ["export type Row = 1;", "export class Row {}", "type Row = 2;"];
     const files = { "src/a.ts": a, "src/b.ts": b, "src/c.ts": c };
-    expect(sameTypes(new Map(Object.entries(files)))).toEqual(["Row: src/a.ts, src/b.ts"]);
+    expect(sameTypes(new Map(Object.entries(files)))).toEqual(["Row: src/a.ts, src/b.ts, src/c.ts"]);
   });
   test.each([
     'if (kind === "files") warn();',
@@ -486,12 +486,15 @@ function codeLines(text: string): number {
   return code.split("\n").filter((line) => line.trim() !== "").length;
 }
 
-/** The names of exported types that several files have. */
+/** The names of types that several files have. */
 function sameTypes(sources: Sources): string[] {
   const named = [...sources]
     .filter(([file]) => !isIn(file, "client/npm"))
     .flatMap(([file, text]) =>
-      [...text.matchAll(/^export (?:type|interface|class) (\w+)/gm)].map(([, name]) => ({ name, file })),
+      [...text.matchAll(/^(?:export )?(?:abstract )?(?:type|interface|class) (\w+)/gm)].map(([, name]) => ({
+        name,
+        file,
+      })),
     );
   return [...Map.groupBy(named, ({ name }) => name)]
     .filter(([, places]) => places.length > 1)

@@ -1,13 +1,12 @@
 import { readFileSync } from "node:fs";
 import { usageProblem } from "../problem.ts";
+import type { Env } from "./setting-names.ts";
 
 /*
  * What this process was started with, as it was. The runtime shows the environment as text, in which bytes that are not
  * UTF-8 have become U+FFFD. Here an entry of it is `NAME=value` in Latin-1, so each character is a byte. A few entries
  * may have no `=`.
  */
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** The environment. @throws Problem if the system does not show what the runtime has changed: only Linux does */
 export function inheritedEntries(): string[] {

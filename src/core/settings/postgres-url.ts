@@ -7,6 +7,7 @@ import { attempt } from "../attempt.ts";
 import { isLoopback } from "../json-request.ts";
 import { configProblem } from "../problem.ts";
 import { readSecretFile } from "./secret-file.ts";
+import type { Env } from "./setting-names.ts";
 
 /*
  * DATABASE_URL, read as libpq reads it, and judged whole before a byte is sent. The driver gets no URL: it would send
@@ -46,8 +47,6 @@ export type Postgres = {
   readonly secretFiles: readonly string[];
 };
 
-type Env = Readonly<Record<string, string | undefined>>;
-
 /** The parameters of DATABASE_URL that have one of some values. */
 const chosen = {
   sslmode: ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"],
@@ -75,7 +74,7 @@ const allowedValues = new Map<string, readonly string[] | undefined>([
 ]);
 
 /** The value of a parameter: from the URL, else from the variable that libpq has for it, such as PGSSLMODE. */
-type Values = (name: Parameter) => string | undefined;
+type ParameterReader = (name: Parameter) => string | undefined;
 
 /** @throws Problem with one sentence that names the parameter, the variable or the file that is wrong */
 export function parsePostgresUrl(text: string, given: Env): Postgres {
@@ -161,7 +160,7 @@ function decode(text: string): string {
   return decoded;
 }
 
-function parseParameters(query: string, env: Env): Values {
+function parseParameters(query: string, env: Env): ParameterReader {
   const given = new Map<string, string>();
   for (const part of query.split("&").filter(Boolean)) {
     const [, name = "", value = ""] = /^([^=]*)=?(.*)$/s.exec(part) ?? [];
@@ -173,7 +172,7 @@ function parseParameters(query: string, env: Env): Values {
     throw configProblem("PGTARGETSESSIONATTRS is set: unset it, because Keyhole finds the primary by itself.");
   }
   const variableOf = (name: string) => `PG${name.replaceAll("_", "").toUpperCase()}`;
-  const values: Values = (name) => given.get(name) ?? env[variableOf(name)];
+  const values: ParameterReader = (name) => given.get(name) ?? env[variableOf(name)];
   for (const [name, allowed] of allowedValues) {
     const value = values(name as Parameter);
     if (value === undefined || (allowed?.includes(value) ?? value !== "")) continue;
@@ -193,7 +192,7 @@ function unknownParameter(name: string) {
 }
 
 /** @returns what the driver takes; undefined if nobody said whether there is to be TLS */
-function readTls(values: Values): PostgresServer["connect"]["ssl"] | undefined {
+function readTls(values: ParameterReader): PostgresServer["connect"]["ssl"] | undefined {
   const [rootPath, certPath, keyPath] = [values("sslrootcert"), values("sslcert"), values("sslkey")];
   // The driver has no channel binding. A certificate that is verified keeps others from standing between as well.
   const isStrict = values("channel_binding") === "require" || rootPath === "system";
@@ -220,7 +219,7 @@ function readTls(values: Values): PostgresServer["connect"]["ssl"] | undefined {
 }
 
 /** The URL's password, else that of DATABASE_PASSWORD_FILE, PGPASSWORD or the password file, in this order. */
-function readPasswords(fromUrl: string | undefined, values: Values, env: Env) {
+function readPasswords(fromUrl: string | undefined, values: ParameterReader, env: Env) {
   const { DATABASE_PASSWORD_FILE: file, PGPASSWORD: fromEnv } = env;
   if (file !== undefined) {
     if (fromUrl)
@@ -261,7 +260,7 @@ function findPassword(text: string, login: readonly string[]): string {
 }
 
 /** @returns each host with its port; a host that begins with / is the folder of a socket */
-function parseHosts(authority: string, values: Values): { host: string; port: number }[] {
+function parseHosts(authority: string, values: ParameterReader): { host: string; port: number }[] {
   const ports = values("port")?.split(",") ?? [];
   const hosts = authority === "" ? (values("host") ?? "localhost").split(",") : authority.split(",");
   if (ports.length > 1 && ports.length !== hosts.length) {

@@ -18,7 +18,7 @@ export function readSecretFile(setting: string, path: string): string {
 }
 
 /** What decides who can read a file. */
-type Access = { readonly mode: number; readonly uid: number; readonly gid: number };
+type FileAccess = { readonly mode: number; readonly uid: number; readonly gid: number };
 
 /** Warns of a file with a secret that other accounts of this machine can use. @param what - such as `The root key` */
 export function warnOfReaders(what: string, path: string, say: (line: string) => void): void {
@@ -35,7 +35,11 @@ export function warnOfReaders(what: string, path: string, say: (line: string) =>
  * group may be what lets this process read it, as in a volume of Kubernetes with `fsGroup`.
  * @param groups - of this process
  */
-export function adviceFor({ mode, uid, gid }: Access, ownUid: number, groups: readonly number[]): string | undefined {
+export function adviceFor(
+  { mode, uid, gid }: FileAccess,
+  ownUid: number,
+  groups: readonly number[],
+): string | undefined {
   const isOurs = uid === ownUid;
   const others = !isOurs && groups.includes(gid) ? 0o007 : 0o077;
   if ((mode & others) === 0) return undefined;

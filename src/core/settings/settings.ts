@@ -6,9 +6,7 @@ import { configProblem } from "../problem.ts";
 import { wordsOf } from "../words/shell.ts";
 import { withoutSettings } from "./inherited.ts";
 import { type Postgres, parsePostgresUrl } from "./postgres-url.ts";
-import { isService, settingNames } from "./setting-names.ts";
-
-type Env = Readonly<Record<string, string | undefined>>;
+import { type Env, isService, settingNames } from "./setting-names.ts";
 
 /** Where the root keys come from. */
 export type RootKeySource =

@@ -168,7 +168,7 @@ export type Choices = { isWithoutStart?: true; projects?: readonly string[] };
  * may have values in its HTML. Tabs have their own, up to a number and to the bytes of one form; then the oldest goes.
  */
 export class Drafts {
-  readonly #drafts = new Map<string, Draft>();
+  readonly #drafts = new Map<string, KeptDraft>();
 
   /**
    * Keeps a draft.
@@ -205,7 +205,7 @@ export class Drafts {
   }
 }
 
-type Draft = { readonly value: unknown; readonly bytes: number; readonly endsAt: number; readonly timer: Timer };
+type KeptDraft = { readonly value: unknown; readonly bytes: number; readonly endsAt: number; readonly timer: Timer };
 
 const draftMs = 5 * 60_000;
 const draftsMax = 5;

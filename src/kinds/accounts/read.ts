@@ -43,9 +43,9 @@ export async function listAccounts(reading: Reading, { project: slug, environmen
 }
 
 /** Where the values of an account are. */
-type Item = { readonly set: VerifiedSet<AccountEntry>; readonly index: number };
-type FoundAccount = Item & { readonly record: AccountRecord; readonly before: string };
-type Found = {
+type AccountValue = { readonly set: VerifiedSet<AccountEntry>; readonly index: number };
+type FoundAccount = AccountValue & { readonly record: AccountRecord; readonly before: string };
+type FoundAccounts = {
   readonly sets: readonly VerifiedSet<AccountEntry>[];
   readonly environment: Environment | null;
   readonly accounts: readonly FoundAccount[];
@@ -54,7 +54,7 @@ type Found = {
 };
 
 /** What sets hold together; the first of them keeps it. */
-const newMemory = (): { found?: Found } => ({});
+const newMemory = (): { found?: FoundAccounts } => ({});
 
 /** The accounts of one environment, or of all sets, in byte order of name. */
 function foundIn({ id }: ReadProject, sets: readonly VerifiedSet<AccountEntry>[], environment: Environment | null) {
@@ -73,7 +73,10 @@ function foundIn({ id }: ReadProject, sets: readonly VerifiedSet<AccountEntry>[]
 }
 
 function merge(sets: readonly VerifiedSet<AccountEntry>[], environment: Environment | null): FoundAccount[] {
-  const found = new Map<string, { environments: Environment[]; latest?: Item & { readonly updatedAt: number } }>();
+  const found = new Map<
+    string,
+    { environments: Environment[]; latest?: AccountValue & { readonly updatedAt: number } }
+  >();
   for (const set of sets) {
     for (const [index, { name, updatedAt }] of set.entries.entries()) {
       const account = found.get(name) ?? { environments: [] };

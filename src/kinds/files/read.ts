@@ -103,7 +103,7 @@ function fingerprintOf(listed: readonly ListedFile[]): string {
 
 const fingerprints = new WeakMap<readonly ListedFile[], string>();
 
-type Found = {
+type FoundFiles = {
   readonly project: ReadProject;
   readonly version: number;
   /** The requested files, in byte order of path. */
@@ -114,7 +114,7 @@ type Found = {
 async function readFound<T extends object>(
   reading: Reading,
   query: FilesQuery,
-  read: (found: Found, giveUpAt: number) => Promise<T | "missing" | "changed">,
+  read: (found: FoundFiles, giveUpAt: number) => Promise<T | "missing" | "changed">,
 ): Promise<T> {
   const giveUpAt = performance.now() + deadlineMs;
   let versionBefore: number | undefined;
@@ -131,7 +131,7 @@ async function readFound<T extends object>(
   throw new Fault("unavailable", "the files changed each time they were read, for 15 s");
 }
 
-async function findFiles(reading: Reading, query: FilesQuery, fresh: boolean): Promise<Found> {
+async function findFiles(reading: Reading, query: FilesQuery, fresh: boolean): Promise<FoundFiles> {
   const setsQuery = { slug: query.project, descriptor: files, environments: everyEnvironment, fresh };
   const { project, sets } = await readListings(reading, setsQuery);
   const own = sets.find(({ environment }) => environment === query.environment);

@@ -5,11 +5,11 @@ import { type Body, Render } from "../../core/held.ts";
 export type OpenedFile = { readonly json: string; readonly base64: Iterable<string> };
 
 /** The JSON of the answer before its files. */
-export function beforeFiles({ project: slug, environment }: Place): string {
+export function beforeFiles({ project: slug, environment }: FilesPlace): string {
   return `${JSON.stringify({ project: { slug }, environment }).slice(0, -1)},"files":[`;
 }
 
-type Place = { readonly project: string; readonly environment: string };
+type FilesPlace = { readonly project: string; readonly environment: string };
 
 /** The answer of the files endpoint. Each file needs an audit entry. */
 export function filesJson(project: string, environment: string): Render<readonly OpenedFile[]> {
@@ -19,7 +19,7 @@ export function filesJson(project: string, environment: string): Render<readonly
   );
 }
 
-function* pieces(place: Place, files: readonly OpenedFile[]): Generator<string> {
+function* pieces(place: FilesPlace, files: readonly OpenedFile[]): Generator<string> {
   yield beforeFiles(place);
   let separator = "";
   for (const { json, base64 } of files) {

@@ -171,7 +171,7 @@ export type Statement = {
 };
 
 /** A value before decoding: without its quotes, or without the blanks around it and the comment after it. */
-type Written = { readonly end: number; readonly quote: string; readonly raw: string; readonly problem?: string };
+type RawValue = { readonly end: number; readonly quote: string; readonly raw: string; readonly problem?: string };
 
 // Sticky. None backtracks over a line more than a fixed number of times.
 const blankOrComment = /[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/y;
@@ -200,7 +200,7 @@ function readStatement(body: string, at: number, line: number): Omit<Statement, 
 const openQuote = "has a quote that is never closed, so nothing after it could be read";
 const noAssignment = "this is not an assignment of the form NAME=value";
 
-function readQuoted(body: string, open: number, line: number): Written {
+function readQuoted(body: string, open: number, line: number): RawValue {
   const quote = body.charAt(open);
   const close = closingQuote(body, open);
   if (close === -1) return { end: body.length + 1, quote, raw: "", problem: openQuote };
@@ -231,7 +231,7 @@ function closingQuote(body: string, open: number): number {
   return -1;
 }
 
-function readBare(body: string, start: number): Written {
+function readBare(body: string, start: number): RawValue {
   const end = nextLine(body, start);
   const line = body.slice(start, end).replace(/\r?\n$/, "");
   const hash = line.indexOf("#");
@@ -253,7 +253,7 @@ function trimBlankEnd(text: string): string {
 }
 
 /** Decodes with dotenv's fast parser: its other one is a regular expression that fails silently on large values. */
-function decode(name: string, written: Written): { readonly value: string } | { readonly problem: string } {
+function decode(name: string, written: RawValue): { readonly value: string } | { readonly problem: string } {
   const { quote, raw, problem } = written;
   if (problem !== undefined) return { problem };
   if (raw.includes("\r")) return { problem: 'holds a carriage return: write it as "\\r" in double quotes' };
@@ -269,7 +269,7 @@ function decode(name: string, written: Written): { readonly value: string } | { 
   return unusable === undefined ? { value } : { problem: unusable };
 }
 
-function warningsAbout(name: string, { quote, raw }: Written): string[] {
+function warningsAbout(name: string, { quote, raw }: RawValue): string[] {
   const warnings = nameWarnings(name);
   if (quote === '"' && raw.match(/\\[\s\S]/g)?.some((pair) => pair !== "\\n" && pair !== "\\r")) {
     warnings.push(`${name} holds backslashes other than "\\n" and "\\r", and they are kept as written`);
@@ -282,7 +282,7 @@ function warningsAbout(name: string, { quote, raw }: Written): string[] {
 }
 
 /** Hides the name if it may be part of a value, such as the last line of a PEM key without quotes. */
-function sayInvalid(name: string, { quote, raw }: Written): string {
+function sayInvalid(name: string, { quote, raw }: RawValue): string {
   const padding = quote === "" && /^=*$/.test(raw);
   const shown = /^[\w.-]{1,255}$/.test(name) && !padding ? name : 'what comes before "="';
   return `${shown} is not a valid variable name`;

@@ -90,10 +90,10 @@ function shownOf({ entries }: VariableSet): string {
 type VariableSet = VerifiedSet<VariableEntry>;
 
 /** What a selection takes of a set. */
-type Part = { readonly chosen: Chosen; readonly names: readonly string[]; readonly fingerprint: string };
+type PartOfSet = { readonly chosen: ChosenIndexes; readonly names: readonly string[]; readonly fingerprint: string };
 
 /** Machines repeat their queries, so the last few selections of a set are kept. They hold no value. */
-function partOf(set: VariableSet, selection: Selection): Part {
+function partOf(set: VariableSet, selection: Selection): PartOfSet {
   if (selection.by === "all") {
     return set.once(wholeOf);
   }
@@ -109,23 +109,23 @@ function partOf(set: VariableSet, selection: Selection): Part {
 }
 
 const askedLengthMax = 512;
-const newParts = () => new BoundedMap<Part>(4);
+const newParts = () => new BoundedMap<PartOfSet>(4);
 
-function wholeOf(set: VariableSet): Part {
+function wholeOf(set: VariableSet): PartOfSet {
   return { chosen: "all", names: set.names, fingerprint: fingerprintOf(set, "all") };
 }
 
 /** Does not change with the version, the data key, notes or days of rotation. Needs no decryption. */
-function fingerprintOf(set: VariableSet, chosen: Chosen): string {
+function fingerprintOf(set: VariableSet, chosen: ChosenIndexes): string {
   const members: readonly (keyof VariableEntry)[] = ["key", "updatedAt", "coin", "version"];
   return `${set.environment} ${digestOf(JSON.stringify(entriesOf(set, chosen), [...members]))}`;
 }
 
-function entriesOf({ entries }: VariableSet, chosen: Chosen) {
+function entriesOf({ entries }: VariableSet, chosen: ChosenIndexes) {
   return chosen === "all" ? entries : chosen.flatMap((index) => entries[index] ?? []);
 }
 
-type Chosen = readonly number[] | "all";
+type ChosenIndexes = readonly number[] | "all";
 
 /** The indexes of the selected names, in order. */
 function choose(names: readonly string[], selection: Exclude<Selection, { by: "all" }>): readonly number[] {

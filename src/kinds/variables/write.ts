@@ -85,12 +85,12 @@ export async function planVariables(
     new Map([[environment, { ...options, entries }]]),
     found,
   );
-  const only = (written: Written) => [...written.values()][0] as VariablesWrite;
+  const only = (written: WrittenByEnvironment) => [...written.values()][0] as VariablesWrite;
   return { ...plan, would: only(would), apply: async () => only(await apply()) };
 }
 
 /** What was written, by environment. */
-type Written = ReadonlyMap<Environment, VariablesWrite>;
+type WrittenByEnvironment = ReadonlyMap<Environment, VariablesWrite>;
 
 /**
  * Writes several environments, each with changes of its own: all of them, or on any failure none.
@@ -102,7 +102,7 @@ export async function planEach(
   where: string,
   changes: ReadonlyMap<string, EnvironmentWrite>,
   found?: PlannedProject,
-): Promise<PlannedItems<Written>> {
+): Promise<PlannedItems<WrittenByEnvironment>> {
   const asked = new Map(
     [...changes].map(([place, { entries, ...options }]) => {
       return [requireEnvironment(place), { given: validateVariables(entries), options }] as const;
@@ -131,7 +131,7 @@ export async function planEach(
 type Writes = ReadonlyMap<Environment, PlannedSet<VariableEntry>>;
 
 /** What a write did, or would do. */
-function writtenBy(where: string, { before: { environment }, changed, same, warnings }: Plan, writes: Writes) {
+function writtenBy(where: string, { before: { environment }, changed, same, warnings }: WritePlan, writes: Writes) {
   const write = writes.get(environment) ?? { added: [], changed: [], deleted: [], total: 0, replaced: [] };
   const { added, changed: updated, deleted } = write;
   const names = { added: added.toSorted(compareBytes), updated: updated.length, changed, same, deleted };
@@ -144,7 +144,7 @@ export function warningsIn(written: ReadonlyMap<Environment, VariablesWrite>): r
 }
 
 /** A write that is checked and not done. */
-type Plan = {
+type WritePlan = {
   readonly before: OpenSet<VariableEntry>;
   readonly changes: SetChanges<VariableEntry>;
   /** Those that get another value, or another note. */
@@ -160,7 +160,7 @@ function planWrite(
   { prune = false, onlyChanges = false, remove = [], warnings }: WriteOptions,
   now: number,
   isCompared: boolean,
-): Plan {
+): WritePlan {
   const changes = new Map<string, NewItem<VariableEntry> | null>();
   const maySee = may(rights, "see", placeOf(before.project), before.environment);
   const changed: string[] = [];

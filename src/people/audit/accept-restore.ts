@@ -50,9 +50,12 @@ export const acceptRestore = operation({
   },
 });
 
-type Compared = { readonly segments: number; readonly commands: number; readonly acceptedAt: number };
+type RestoredDatabase = { readonly segments: number; readonly commands: number; readonly acceptedAt: number };
 
-async function accept(admin: AdminContext, { segments: size, commands, acceptedAt }: Compared): Promise<Outcome> {
+async function accept(
+  admin: AdminContext,
+  { segments: size, commands, acceptedAt }: RestoredDatabase,
+): Promise<Outcome> {
   const permit = Permit.operator(admin);
   const { checkpoint, database, keyring, systemKeys, now } = admin;
   const before = counted(size, "segment");

@@ -93,7 +93,7 @@ export function ReadsLately({ counts }: { readonly counts: AuditCounts }) {
 /** How many rows the table of {@link Who} has. */
 const rowsMax = 50;
 
-type Shown = {
+type ShownCounts = {
   readonly counts: AuditCounts;
   /** The filter, as the URL has it. */
   readonly typed: Readonly<Record<string, string | undefined>>;
@@ -103,7 +103,7 @@ type Shown = {
 };
 
 /** Who did what how often, and when last. */
-export function Who({ counts, typed, keys, now }: Shown) {
+export function Who({ counts, typed, keys, now }: ShownCounts) {
   const all = counts.doings;
   if (counts.newestAt === undefined || counts.oldestAt === undefined) return null;
   const rows = all.slice(0, rowsMax);
@@ -125,10 +125,10 @@ export function Who({ counts, typed, keys, now }: Shown) {
   );
 }
 
-type Acting = Pick<Doings, "actor">;
+type OfActor = Pick<Doings, "actor">;
 
 /** Who did it: a person, or a key or a trust by its name. Those of one look are marked. */
-export function whoOf(rows: readonly Acting[], keys: ReadonlyMap<string, string>): (row: Acting) => VNode {
+export function whoOf(rows: readonly OfActor[], keys: ReadonlyMap<string, string>): (row: OfActor) => VNode {
   const marks = lookalikes(rows.map((row) => thingOf(row, keys)));
   return (row) => {
     const type = row.actor.type === "person" ? undefined : row.actor.type;
@@ -136,13 +136,13 @@ export function whoOf(rows: readonly Acting[], keys: ReadonlyMap<string, string>
   };
 }
 
-export function thingOf({ actor }: Acting, keys: ReadonlyMap<string, string>): Thing {
+export function thingOf({ actor }: OfActor, keys: ReadonlyMap<string, string>): Thing {
   if (actor.type !== "person") return { id: actor.id, name: keys.get(actor.id) ?? actor.id };
   const name = personText(actor);
   return { id: name, name };
 }
 
-function columnsOf(rows: readonly Doings[], { typed, keys, now }: Omit<Shown, "counts">): Cells<Doings> {
+function columnsOf(rows: readonly Doings[], { typed, keys, now }: Omit<ShownCounts, "counts">): Cells<Doings> {
   return {
     Who: whoOf(rows, keys),
     Where: (row) => [row.project ?? row.organization, " ", <EnvironmentOf entry={row} />],

@@ -8,14 +8,14 @@ import { laneEnd } from "../../record/store/lane-end.ts";
 import { segmentsByLane } from "../../record/store/segments.ts";
 import type { Database } from "../../store/database.ts";
 
-type Named = { readonly id: string; readonly slug: string };
+type ChangedItem = { readonly id: string; readonly slug: string };
 
 /** What a command did, for the audit. */
 export type Change = {
   readonly action: ChangeAction;
   /** Null for what concerns the whole installation. */
-  readonly organization: Named | null;
-  readonly project?: Named;
+  readonly organization: ChangedItem | null;
+  readonly project?: ChangedItem;
   readonly environment?: Environment;
   /** What was touched. */
   readonly names: readonly string[];
@@ -68,10 +68,10 @@ export function notBefore({ at }: Pick<Head, "at">, now: number): number {
 
 type Locking = { readonly database: Database; readonly systemKeys: { readonly audit: Uint8Array } };
 /** Where the lane of commands ends. The roster is undefined if the head was not as Keyhole wrote it. */
-type End = Omit<Head, "roster"> & { readonly roster: string | null | undefined };
+type PeopleEnd = Omit<Head, "roster"> & { readonly roster: string | null | undefined };
 
 /** Keeps every other change out until the transaction ends. @returns the end of the lane of commands */
-export async function lockCommands({ database, systemKeys }: Locking): Promise<End> {
+export async function lockCommands({ database, systemKeys }: Locking): Promise<PeopleEnd> {
   const { auditHeads: h } = database.tables;
   const lane = commandsLane;
   const fresh = { lane, seq: 0, at: 0, mac: Buffer.alloc(0), roster: null };
@@ -83,7 +83,7 @@ export async function lockCommands({ database, systemKeys }: Locking): Promise<E
   const end = await laneEnd(database, lane);
   if (end.head === null) throw new Refused("unavailable", "The database lost the end of the audit. Nothing was done.");
   if (isWhole(systemKeys.audit, end)) return end.head;
-  let last: End = { ...end.head, roster: undefined };
+  let last: PeopleEnd = { ...end.head, roster: undefined };
   // A head that was put back must not lead to a second entry of the same number.
   for await (const one of segmentsByLane(database, {}, { lane, seq: last.seq + 1 })) {
     if (!isNext(systemKeys.audit, last, one)) break;

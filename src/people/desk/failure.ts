@@ -15,10 +15,10 @@ export type FailureCode = RefusedKind | "unauthorized" | "decryption_failed" | "
 /** Who reads a sentence: somebody who holds the root key, or somebody who came through a door. */
 export type Audience = "operator" | "person";
 
-type Failure = { readonly code: FailureCode; readonly message: string };
+type ToldFailure = { readonly code: FailureCode; readonly message: string };
 
 /** The code and the sentence of an error for this audience. */
-export function failureFor(audience: Audience, error: unknown): Failure {
+export function failureFor(audience: Audience, error: unknown): ToldFailure {
   return audience === "operator" ? failureForOperator(error) : failureForPerson(error);
 }
 
@@ -26,7 +26,7 @@ export function failureFor(audience: Audience, error: unknown): Failure {
  * All that helps to correct what failed. Of a database's or a parser's error the message has only the code, because such
  * an error may quote a secret.
  */
-function failureForOperator(error: unknown): Failure {
+function failureForOperator(error: unknown): ToldFailure {
   const refused = refusedIn(error);
   if (refused !== undefined) return { code: refused.kind, message: refused.message };
   if (isConfiguration(error)) return { code: "unavailable", message: error.message };
@@ -37,7 +37,7 @@ function failureForOperator(error: unknown): Failure {
 }
 
 /** What happened and whom to ask: nothing of this host but the name of an error. */
-function failureForPerson(error: unknown): Failure {
+function failureForPerson(error: unknown): ToldFailure {
   const refused = refusedIn(error);
   // What is missing or there already on this host is not what they asked for.
   if (refused instanceof HostRefused) {
@@ -72,7 +72,7 @@ function isMisuse(error: unknown): error is Problem {
 }
 
 /** What an operator is told of a failure that has a code, and others if that is something else. */
-function knownFailure(error: unknown): (Failure & { readonly forPersons?: string }) | undefined {
+function knownFailure(error: unknown): (ToldFailure & { readonly forPersons?: string }) | undefined {
   const code = systemCode(error);
   const found = databaseFailures.find(([codes]) => codes.test(code ?? ""));
   if (found !== undefined) {

@@ -35,7 +35,7 @@ import { applying, idsIn, type Plan } from "./plan.ts";
 export type Operation<I extends Inputs = Inputs> = Immediate<I> | Planned<I>;
 
 /** An operation that does at once what it is told. */
-export type Immediate<I extends Inputs = Inputs> = Row<I> & {
+export type Immediate<I extends Inputs = Inputs> = OperationRow<I> & {
   readonly plan?: never;
   readonly asks?: never;
   run(admin: AdminContext, given: Given<I>, person: Interaction): Promise<Outcome>;
@@ -45,14 +45,14 @@ export type Immediate<I extends Inputs = Inputs> = Row<I> & {
  * An operation that says first what it would do: before it asks, on a page, and for `--dry-run`. Its plan is found out
  * again in the transaction that makes the change. It refuses everything that may refuse the operation.
  */
-export type Planned<I extends Inputs = Inputs, P extends Plan = Plan> = Row<I> & {
+export type Planned<I extends Inputs = Inputs, P extends Plan = Plan> = OperationRow<I> & {
   plan(admin: AdminContext, given: Given<I>, person: Interaction): Promise<P>;
   readonly run?: never;
   /** One transaction is not enough: `apply` of the plan that was shown makes the change, and judges what has changed. */
   readonly isLong?: true;
 };
 
-type Row<I extends Inputs> = Words<I> & {
+type OperationRow<I extends Inputs> = Words<I> & {
   /** Whether it begins an installation if there is none. */
   readonly begins?: true;
   /** Refuses words that no installation is needed to judge. Commands run it, forms do not. */

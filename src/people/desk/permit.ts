@@ -78,7 +78,7 @@ export class Permit {
  * What a right must be held over: one environment, a whole project, all projects of the organization, or everything
  * that a key or a trust reaches.
  */
-type Where = "environment" | "project" | "organization" | "credential";
+type PermitScope = "environment" | "project" | "organization" | "credential";
 
 const operators = ["operator"] as const;
 /** The right that each action takes, and where. What is not here is permitted to nobody. */
@@ -106,7 +106,7 @@ const actions = {
   "audit.accept": operators,
   "audit.accept-restore": operators,
   restore: operators,
-} as const satisfies Readonly<Record<PeopleAction, readonly [Right, Where] | readonly ["operator"]>>;
+} as const satisfies Readonly<Record<PeopleAction, readonly [Right, PermitScope] | readonly ["operator"]>>;
 
 const ofKinds = {
   write: ["write", "environment"],
@@ -114,7 +114,7 @@ const ofKinds = {
   reveal: ["reveal", "environment"],
 } as const;
 
-function actionOf(action: ChangeAction): readonly [right: Right | "operator", where?: Where] | undefined {
+function actionOf(action: ChangeAction): readonly [right: Right | "operator", where?: PermitScope] | undefined {
   if (Object.hasOwn(actions, action)) return actions[action as PeopleAction];
   const [, deed = ""] = /^[a-z]+\.([a-z]+)$/.exec(action) ?? [];
   return Object.hasOwn(ofKinds, deed) ? ofKinds[deed as keyof typeof ofKinds] : undefined;

@@ -67,15 +67,15 @@ function* batches(projects: readonly ProjectAsked[]): Generator<readonly Project
   if (batch.length > 0) yield batch;
 }
 
-type Row = Awaited<ReturnType<typeof rowsOf>>[number];
+type SetRow = Awaited<ReturnType<typeof rowsOf>>[number];
 
 function verified(
   { systemKeys }: AdminContext,
   permit: Permit,
-  rows: readonly Row[],
+  rows: readonly SetRow[],
   kinds: readonly KindDescriptor[],
 ): Listings {
-  const { project: own, organization } = rows[0] as Row;
+  const { project: own, organization } = rows[0] as SetRow;
   const project = { ...own, organization, permit };
   const places = kinds.flatMap((descriptor) => permit.environments.map((environment) => ({ descriptor, environment })));
   const damage: string[] = [];

@@ -16,7 +16,7 @@ const keptAlways = 2;
 const sparedMs = 86_400_000;
 
 /** The versions of a set, as a transaction sees them. */
-type Versions = {
+type SetVersions = {
   readonly admin: Pick<AdminContext, "database" | "historyBytesMax" | "rights">;
   readonly set: SetName & { readonly descriptor: KindDescriptor };
   /** The version that is in force. */
@@ -29,7 +29,7 @@ type Versions = {
  * @throws Refused `bound` if a person's write leaves no room for a version that was in force within the last day: a
  *   person who may write must not remove earlier values
  */
-export async function pruneVersions(versions: Versions, now: number): Promise<boolean> {
+export async function pruneVersions(versions: SetVersions, now: number): Promise<boolean> {
   const { admin, set, current } = versions;
   const { db } = admin.database;
   const { setVersions: v } = admin.database.tables;
@@ -73,7 +73,7 @@ function contentOf(entry: unknown): unknown {
 }
 
 /** The newest version that has no room; undefined if all have room. */
-async function firstBeyond(versions: Versions): Promise<number | undefined> {
+async function firstBeyond(versions: SetVersions): Promise<number | undefined> {
   const { admin, set } = versions;
   const { db } = admin.database;
   const among = (sizes: readonly Size[], moreBytes = 0) => {
@@ -109,7 +109,7 @@ type Size = { readonly version: number; readonly bytes: number };
  * How many bytes each kept version takes, newest first: of files with the contents that no newer version names. The
  * rows are believed without verification, since only room depends on them.
  */
-export async function keptSizes(versions: Versions): Promise<readonly Size[]> {
+export async function keptSizes(versions: SetVersions): Promise<readonly Size[]> {
   const { admin, set, current } = versions;
   const { db } = admin.database;
   const { setVersions: v } = admin.database.tables;
@@ -129,7 +129,7 @@ export async function keptSizes(versions: Versions): Promise<readonly Size[]> {
 }
 
 /** The kept versions before the current one, newest first, with the bytes of their rows. */
-function keptRows({ admin, set, current }: Versions): Promise<Size[]> {
+function keptRows({ admin, set, current }: SetVersions): Promise<Size[]> {
   const { setVersions: v } = admin.database.tables;
   const isKept = and(isOfSet(v, set), isNotNull(v.listing), lt(v.version, current.version));
   const bytes = sql`octet_length(${v.listing}) + coalesce(octet_length(${v.sealed}), 0)`.mapWith(Number);

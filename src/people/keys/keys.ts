@@ -29,7 +29,7 @@ import { type Gets, keyGets } from "./readers.ts";
 export type CredentialType = "key" | "trust";
 
 /** A key or a trust for people: everything except the key's text, which is not stored. */
-export type KeyRecord = Pick<KeyRow, "id" | "name" | "createdAt" | "expiresAt" | "revokedAt"> & {
+export type KeyRecord = Pick<StoredKey, "id" | "name" | "createdAt" | "expiresAt" | "revokedAt"> & {
   readonly type: CredentialType;
   /** Its slug. */
   readonly organization: string;
@@ -149,7 +149,7 @@ export async function listAccess(admin: AdminContext, where: string, environment
   const { id, slug, organization, permit } = await findProject(admin, where, "see", environment && [environment]);
   const mask = environmentMask(...permit.environments);
   // A key that lists projects reaches them by id: a later project with the same slug is out of reach.
-  const isReaching = ({ environments, projects }: Reach) =>
+  const isReaching = ({ environments, projects }: KeyReach) =>
     (environments & mask) !== 0 && (projects === null || idsOf(projects).get(slug) === id);
   const ofIts = eq(admin.database.tables.apiKeys.organizationId, organization.id);
   const found = await records(admin, ofIts, isReaching);
@@ -179,7 +179,7 @@ export async function listExpiring(admin: AdminContext, withinMs: number, all?: 
  * @param type - only of these
  * @throws Refused `not_found` if it has fewer than 8 characters, or fits none or several
  */
-export function findKey(admin: AdminContext, id: string, type?: CredentialType): Promise<KeyRow> {
+export function findKey(admin: AdminContext, id: string, type?: CredentialType): Promise<StoredKey> {
   return findById(admin, admin.database.tables.apiKeys, type ?? "key", id, {
     only: ofType(admin, type),
     isSeen: (row) => isSeen(admin, row),
@@ -220,7 +220,7 @@ export async function showKey(admin: AdminContext, asked: string, type?: Credent
   return recordAt(admin, found);
 }
 
-async function recordAt(admin: AdminContext, row: KeyRow): Promise<KeyRecord> {
+async function recordAt(admin: AdminContext, row: StoredKey): Promise<KeyRecord> {
   const [found] = await records(admin, eq(admin.database.tables.apiKeys.id, row.id));
   if (found === undefined) throw noKey(row);
   return found;
@@ -332,7 +332,7 @@ export async function rotateKey(
   };
 }
 
-async function organizationOf(admin: AdminContext, { organizationId }: Reach): Promise<Organization | null> {
+async function organizationOf(admin: AdminContext, { organizationId }: KeyReach): Promise<Organization | null> {
   const { organizations: o } = admin.database.tables;
   const [found = null] = await admin.database.db.select().from(o).where(eq(o.id, organizationId));
   return found;
@@ -343,11 +343,15 @@ function ofType(admin: AdminContext, type: CredentialType | undefined): SQL | un
   return type && (type === "key" ? isNull(trust) : isNotNull(trust));
 }
 
-function typeOf({ trust }: Pick<KeyRow, "trust">): CredentialType {
+function typeOf({ trust }: Pick<StoredKey, "trust">): CredentialType {
   return trust === null ? "key" : "trust";
 }
 
-async function records(admin: AdminContext, where: SQL | undefined, isWanted: (row: KeyRow) => boolean = () => true) {
+async function records(
+  admin: AdminContext,
+  where: SQL | undefined,
+  isWanted: (row: StoredKey) => boolean = () => true,
+) {
   const { apiKeys: k, organizations: o, keyUses: u } = admin.database.tables;
   const found: KeyRecord[] = [];
   // Piece by piece: a row takes several times the memory of its record.
@@ -373,20 +377,20 @@ async function records(admin: AdminContext, where: SQL | undefined, isWanted: (r
 /** How many keys and trusts one statement reads. */
 const rowsMax = 1000;
 
-type Reach = Pick<KeyRow, "organizationId" | "projects" | "environments">;
+type KeyReach = Pick<StoredKey, "organizationId" | "projects" | "environments">;
 
 /** The projects that a key or a trust lists, as places; all of the organization if it lists none. */
-function placesOf({ organizationId, projects }: Reach): ProjectPlace[] {
+function placesOf({ organizationId, projects }: KeyReach): ProjectPlace[] {
   if (projects === null) return [{ organizationId, projectId: null }];
   return [...idsOf(projects).values()].map((id) => ({ organizationId, projectId: String(id) }));
 }
 
 /** Whether it reaches a place in which the person has `see` or `keys`. */
-function isSeen(admin: AdminContext, key: Reach): boolean {
+function isSeen(admin: AdminContext, key: KeyReach): boolean {
   return admin.rights === "operator" || placesOf(key).some((place) => isSeenIn(admin, place, key));
 }
 
-function isSeenIn({ rights }: AdminContext, place: ProjectPlace, { environments }: Reach): boolean {
+function isSeenIn({ rights }: AdminContext, place: ProjectPlace, { environments }: KeyReach): boolean {
   if (rights === "operator") return true;
   return (["see", "keys"] as const).some((right) => meets(rights, right, place, environments));
 }
@@ -395,7 +399,7 @@ function isSeenIn({ rights }: AdminContext, place: ProjectPlace, { environments 
 const keyRights = ["keys", "reveal"] as const;
 
 /** The permits for everything that a key or a trust reaches; undefined if it reaches further than somebody's rights. */
-function permitsFor(admin: AdminContext, reach: Reach): readonly Permit[] | undefined {
+function permitsFor(admin: AdminContext, reach: KeyReach): readonly Permit[] | undefined {
   if (admin.rights === "operator") return [Permit.operator(admin)];
   const among = environmentsOf(reach.environments);
   const permits = placesOf(reach).map((place) => Permit.find(admin, keyRights, place, among));
@@ -403,7 +407,7 @@ function permitsFor(admin: AdminContext, reach: Reach): readonly Permit[] | unde
 }
 
 /** The permits to change a key or a trust. @throws Refused `not_found` if it reaches further than somebody's rights */
-function requirePermits(admin: AdminContext, row: KeyRow): readonly Permit[] {
+function requirePermits(admin: AdminContext, row: StoredKey): readonly Permit[] {
   const permits = permitsFor(admin, row);
   if (permits !== undefined) return permits;
   throw new Refused("not_found", `There is no ${typeOf(row)} ${row.id} that reaches no further than ${ownRights}.`);
@@ -422,9 +426,9 @@ function beyondRights(organization: string): Refused {
 
 const ownRights = "your own rights `keys` and `reveal`";
 
-type KeyRow = AdminContext["database"]["tables"]["apiKeys"]["$inferSelect"];
+type StoredKey = AdminContext["database"]["tables"]["apiKeys"]["$inferSelect"];
 
-function recordOf(admin: AdminContext, row: KeyRow, organization: string, lastUsedAt: number | null): KeyRecord {
+function recordOf(admin: AdminContext, row: StoredKey, organization: string, lastUsedAt: number | null): KeyRecord {
   const { id, name, createdAt, expiresAt, revokedAt } = row;
   const terms = row.trust === null ? undefined : parseTerms(row.trust);
   return {
@@ -446,7 +450,7 @@ function recordOf(admin: AdminContext, row: KeyRow, organization: string, lastUs
 }
 
 /** The projects of a list that somebody may see. */
-function seenSlugs(admin: AdminContext, row: KeyRow): string[] {
+function seenSlugs(admin: AdminContext, row: StoredKey): string[] {
   const { organizationId, projects } = row;
   return [...idsOf(projects ?? "")]
     .filter(([, id]) => isSeenIn(admin, { organizationId, projectId: String(id) }, row))
@@ -458,7 +462,7 @@ function shownTerms({ issuer, audience, claims, jwks, perJob }: Terms): ShownTer
 }
 
 /** Whether servers accept a key or a trust, and if not, why. */
-export function keyStatus(admin: AdminContext, row: KeyRow): KeyRecord["status"] {
+export function keyStatus(admin: AdminContext, row: StoredKey): KeyRecord["status"] {
   if (row.revokedAt !== null) return "revoked";
   const as = sealedAs(admin, row);
   if (as !== "grant") return as ?? "damaged";
@@ -468,14 +472,14 @@ export function keyStatus(admin: AdminContext, row: KeyRow): KeyRecord["status"]
 /** What the seal of a row says it is; undefined if the row was changed by SQL. */
 export function sealedAs(
   { systemKeys }: Pick<AdminContext, "systemKeys">,
-  row: KeyRow,
+  row: StoredKey,
 ): "grant" | "canary" | undefined {
   const grant = { ...row, keyId: row.id };
   if (sealGrant(systemKeys.grant, row.digest, grant).equals(row.grantSeal)) return "grant";
   return sealCanary(systemKeys.grant, row.digest, grant).equals(row.grantSeal) ? "canary" : undefined;
 }
 
-function sealOf({ systemKeys }: Pick<AdminContext, "systemKeys">, row: Omit<KeyRow, "grantSeal">): Buffer {
+function sealOf({ systemKeys }: Pick<AdminContext, "systemKeys">, row: Omit<StoredKey, "grantSeal">): Buffer {
   return sealGrant(systemKeys.grant, row.digest, { ...row, keyId: row.id });
 }
 
@@ -519,6 +523,6 @@ function readableList(list: string): string {
   throw new Refused("bound", words);
 }
 
-function noKey(row: KeyRow): Refused {
+function noKey(row: StoredKey): Refused {
   return noId(typeOf(row), row.id);
 }

@@ -4,7 +4,7 @@ import type { PerJob, Terms } from "../../serve/access/token.ts";
 /* What Keyhole knows about token issuers. An issuer that is not in this table needs the claim `sub`. */
 
 /** Who issues tokens, recognized by the issuer's address. */
-type Provider = {
+type TokenProvider = {
   readonly name: string;
   readonly isAt: (address: URL) => boolean;
   /** How its subjects begin. Others use the same form: Forgejo's is GitHub's. */
@@ -23,7 +23,7 @@ type Provider = {
   readonly job?: PerJob["claims"];
 };
 
-const providers: readonly Provider[] = [
+const providers: readonly TokenProvider[] = [
   {
     name: "GitHub",
     isAt: ({ hostname, pathname }) => /^token\.actions\./.test(hostname) || pathname === "/_services/token",
@@ -188,12 +188,12 @@ const githubEvents: ReadonlySet<string> = new Set([
   ...["status", "watch", "workflow_call", "workflow_dispatch", "workflow_run", "dynamic"],
 ]);
 
-function providerAt(issuer: string): Provider | undefined {
+function providerAt(issuer: string): TokenProvider | undefined {
   const address = URL.parse(issuer);
   return address === null ? undefined : providers.find(({ isAt }) => isAt(address));
 }
 
-function providerLike(sub = ""): Provider | undefined {
+function providerLike(sub = ""): TokenProvider | undefined {
   return providers.find(({ subject }) => subject?.test(sub));
 }
 

@@ -267,7 +267,7 @@ export class Matcher {
     return text.base + text.length;
   }
 
-  #search(text: Text, to: number, found: (spot: Spot) => void): void {
+  #search(text: SearchedText, to: number, found: (spot: Spot) => void): void {
     while (text.at < to) {
       this.#roll(text, to);
       for (const pattern of this.#patterns.get(text.hash) ?? none) this.#judge(text, pattern, found);
@@ -275,7 +275,7 @@ export class Matcher {
   }
 
   /** Goes on to just behind the next byte whose window may be of a form, or to the end. */
-  #roll(text: Text, to: number): void {
+  #roll(text: SearchedText, to: number): void {
     const { bytes } = text;
     const gear = this.#gear;
     const filter = this.#filter;
@@ -293,7 +293,7 @@ export class Matcher {
     text.lines = lines;
   }
 
-  #judge(text: Text, { value, form, length, tail, head }: Pattern, found: (spot: Spot) => void): void {
+  #judge(text: SearchedText, { value, form, length, tail, head }: Pattern, found: (spot: Spot) => void): void {
     const end = text.at + tail;
     const start = end - length;
     const { bytes } = text;
@@ -313,7 +313,7 @@ export class Matcher {
 }
 
 /** A part of the text: where it begins, how far it was searched, and where its first line began. */
-type Text = {
+type SearchedText = {
   readonly bytes: Buffer;
   length: number;
   at: number;
@@ -326,7 +326,7 @@ type Text = {
 };
 
 /** Drops the beginning, up to a place that nothing needs any more. */
-function drop(text: Text, before: number): void {
+function drop(text: SearchedText, before: number): void {
   const lineAt = before > 0 ? text.bytes.lastIndexOf(10, before - 1) : -1;
   if (lineAt >= 0) text.lineAt = text.base + lineAt + 1;
   text.bytes.copyWithin(0, before, text.length);
@@ -336,7 +336,7 @@ function drop(text: Text, before: number): void {
 }
 
 /** Whether the characters around also say the bits of the value that a character shares with a neighbour. */
-function isWhole({ bytes, length }: Text, start: number, end: number, value: Buffer, form: number): boolean {
+function isWhole({ bytes, length }: SearchedText, start: number, end: number, value: Buffer, form: number): boolean {
   const offset = (form - base64Form) % 3;
   const shared = offset > 0 ? 1 : 0;
   if (start < shared) return false;

@@ -52,9 +52,9 @@ function fileChunks(path: string, flags: number): Chunks {
  * @param unpacks - whether gzip is unpacked: a small text may have no end
  */
 export async function* textsOf(name: string, open: () => Chunks, unpacks = true, inside = ""): AsyncGenerator<Text> {
-  let reader: Reader | undefined;
+  let reader: StreamReader | undefined;
   try {
-    reader = new Reader(open());
+    reader = new StreamReader(open());
     await reader.fill(512);
     yield* textsIn(name, reader, unpacks, inside);
   } catch (error) {
@@ -65,7 +65,7 @@ export async function* textsOf(name: string, open: () => Chunks, unpacks = true,
   }
 }
 
-async function* textsIn(name: string, reader: Reader, unpacks: boolean, inside: string): AsyncGenerator<Text> {
+async function* textsIn(name: string, reader: StreamReader, unpacks: boolean, inside: string): AsyncGenerator<Text> {
   const kind = kindOf(reader.start);
   const isOpened = kind !== undefined && inside.includes(kind);
   if (kind === "gzip" && !isOpened && unpacks)
@@ -144,7 +144,7 @@ async function* unpacked(chunks: Chunks): Chunks {
 }
 
 /** The members of a tar, and what follows them. @throws Error if it is damaged */
-async function* textsInTar(name: string, reader: Reader, unpacks: boolean, inside: string): AsyncGenerator<Text> {
+async function* textsInTar(name: string, reader: StreamReader, unpacks: boolean, inside: string): AsyncGenerator<Text> {
   for (let longer: string | undefined; ; ) {
     const header = await reader.take(512);
     if (header.every((byte) => byte === 0)) return yield { name, chunks: reader.piece() };
@@ -188,7 +188,7 @@ function sizeIn(header: Buffer): number | undefined {
 export async function* textsInGit(folder: string): AsyncGenerator<Text> {
   const name = `${folder} (git)`;
   const git = run(folder, "cat-file", "--batch-all-objects", "--batch", "--unordered");
-  const reader = new Reader(git.chunks);
+  const reader = new StreamReader(git.chunks);
   let lost = 0;
   try {
     for (let line = await reader.line(); line !== ""; line = await reader.line()) {
@@ -262,7 +262,7 @@ function whyNotGit(said: string): string {
 }
 
 /** Reads a stream in parts. */
-class Reader {
+class StreamReader {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #start: Buffer = Buffer.alloc(0);
   #failure: unknown;

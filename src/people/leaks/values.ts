@@ -28,13 +28,13 @@ export type ValuePlace = {
   /** Of an account. */
   readonly field?: string;
 };
-type Value = { readonly bytes: Buffer; readonly places: ValuePlace[] };
-type Place = { readonly project: FoundProject; readonly environment: Environment };
-type Values = {
+type SearchedValue = { readonly bytes: Buffer; readonly places: ValuePlace[] };
+type SearchedPlace = { readonly project: FoundProject; readonly environment: Environment };
+type SearchedValues = {
   /** Each value once. */
-  readonly values: readonly Value[];
+  readonly values: readonly SearchedValue[];
   /** Where they are from. */
-  readonly places: readonly Place[];
+  readonly places: readonly SearchedPlace[];
   /** How many are too short or too common to tell anything, or for machines only. */
   readonly leftOut: number;
 };
@@ -50,13 +50,13 @@ async function valuesOf(
   admin: AdminContext,
   { organization, bytesMax = comparedBytesMax }: Among,
   opensContents: boolean,
-): Promise<Values> {
+): Promise<SearchedValues> {
   if (!hasSomewhere(admin.rights, "reveal")) {
     throw new Refused("forbidden", "To compare values takes the right `reveal`.");
   }
   // Values are the same if their hashes under this key are, which nobody ever has.
   const key = randomBytes(32);
-  const values = new Map<string, Value>();
+  const values = new Map<string, SearchedValue>();
   const places = await placesOf(admin, organization);
   let [held, leftOut] = [0, 0];
   const add = (place: ValuePlace, whole: Buffer) => {
@@ -119,7 +119,7 @@ const leastBytes = 8;
 const comparedBytesMax = 512 * 1024 * 1024;
 
 /** Every environment whose values somebody may compare, by the bytes of organization and slug. */
-async function placesOf(admin: AdminContext, organization: string | undefined): Promise<Place[]> {
+async function placesOf(admin: AdminContext, organization: string | undefined): Promise<SearchedPlace[]> {
   const { projects: p, organizations: o } = admin.database.tables;
   const rows = await admin.database.db
     .select({ own: projectColumns(admin), organization: o })
@@ -139,7 +139,11 @@ async function placesOf(admin: AdminContext, organization: string | undefined): 
 }
 
 /** Puts on record that all values of these places were compared, and which names that told. */
-async function record(admin: AdminContext, places: readonly Place[], found: readonly ValuePlace[]): Promise<void> {
+async function record(
+  admin: AdminContext,
+  places: readonly SearchedPlace[],
+  found: readonly ValuePlace[],
+): Promise<void> {
   for (let at = 0; at < places.length; at += entriesAtOnce) {
     const some = places.slice(at, at + entriesAtOnce);
     const changes = some.map(({ project, environment }) => {

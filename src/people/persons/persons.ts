@@ -60,7 +60,7 @@ export type Reach = {
 };
 
 /** Whether an operator takes the persons in the database as they are, though the audit does not vouch for them. */
-type Trust = { readonly asTheyAre?: boolean | undefined };
+type PersonsTrust = { readonly asTheyAre?: boolean | undefined };
 
 /** Adds a person without rights. */
 export async function addPerson(
@@ -72,7 +72,7 @@ export async function addPerson(
     /** Whether somebody who was removed may have had the name. */
     readonly again?: boolean | undefined;
   },
-  trust: Trust = {},
+  trust: PersonsTrust = {},
 ): Promise<PersonRecord> {
   const { name, signIn, again } = asked;
   requirePersonName(name);
@@ -115,7 +115,7 @@ export function grantRights(
   admin: AdminContext,
   name: string,
   { endFrom, ...reach }: Reach & { readonly endFrom?: ((startMs: number) => number) | undefined },
-  trust: Trust = {},
+  trust: PersonsTrust = {},
 ): Promise<PersonRecord> {
   return changeRights(admin, name, reach, trust, ({ held, rights, places, at }) => {
     const until = endFrom?.(at);
@@ -136,8 +136,8 @@ export function grantRights(
  * Takes rights from a person. What was deleted is named by its id, as lists show it.
  * @throws Refused as {@link grantRights}; `invalid` to take from one project what the person may do in all
  */
-export function revokeRights(admin: AdminContext, name: string, reach: Reach, trust: Trust = {}) {
-  const change = ({ held, rights, places }: Asked) =>
+export function revokeRights(admin: AdminContext, name: string, reach: Reach, trust: PersonsTrust = {}) {
+  const change = ({ held, rights, places }: RightsChange) =>
     places.reduce((left, place) => without(name, left, rights, place), ofOneRight(held));
   return changeRights(admin, name, reach, trust, change, ({ holdings }) => holdings);
 }
@@ -148,10 +148,10 @@ function ofOneRight(held: readonly Holding[]): Holding[] {
 }
 
 /** What a change of rights is asked for, and when. */
-type Asked = {
+type RightsChange = {
   readonly held: readonly Holding[];
   readonly rights: readonly Right[];
-  readonly places: readonly Place[];
+  readonly places: readonly RightsPlace[];
   readonly at: number;
 };
 
@@ -159,8 +159,8 @@ async function changeRights(
   admin: AdminContext,
   name: string,
   reach: Reach,
-  trust: Trust,
-  change: (asked: Asked) => readonly Holding[],
+  trust: PersonsTrust,
+  change: (asked: RightsChange) => readonly Holding[],
   named: (person: Person) => readonly Holding[] = () => [],
 ): Promise<PersonRecord> {
   Permit.operator(admin);
@@ -178,7 +178,7 @@ async function changeRights(
 }
 
 /** Removes a person with all their rights. */
-export function removePerson(admin: AdminContext, name: string, trust: Trust = {}): Promise<PersonRecord> {
+export function removePerson(admin: AdminContext, name: string, trust: PersonsTrust = {}): Promise<PersonRecord> {
   return changePerson(admin, name, trust, () => undefined);
 }
 
@@ -303,7 +303,7 @@ function accessOf(
 }
 
 /** The persons in force. @throws Refused `conflict` if SQL changed them or put earlier ones back */
-async function readPersons(admin: AdminContext, { asTheyAre }: Trust = {}): Promise<PersonsAt> {
+async function readPersons(admin: AdminContext, { asTheyAre }: PersonsTrust = {}): Promise<PersonsAt> {
   if (!asTheyAre) return new RosterWatch().current(admin);
   return { persons: (await newestSealed(admin))?.persons ?? [], at: await clockOf(admin.database) };
 }
@@ -316,7 +316,7 @@ async function readPersons(admin: AdminContext, { asTheyAre }: Trust = {}): Prom
 async function changePerson(
   admin: AdminContext,
   name: string,
-  trust: Trust,
+  trust: PersonsTrust,
   change: (before: Person | undefined, others: readonly Person[], at: number) => Person | undefined,
 ): Promise<PersonRecord> {
   return writing(admin, Permit.operator(admin), async (admin) => {
@@ -345,13 +345,18 @@ async function changePerson(
 /** Enough for some thousand persons; every request of the dashboard reads it. */
 const listingBytesMax = 1024 * 1024;
 
-type Place = Omit<Holding, "rights" | "until">;
+type RightsPlace = Omit<Holding, "rights" | "until">;
 
 /**
  * The places that a command names.
  * @param held - rights in places that may be named by their ids if they were deleted
  */
-async function placesIn(admin: AdminContext, person: Person, reach: Reach, held: readonly Holding[]): Promise<Place[]> {
+async function placesIn(
+  admin: AdminContext,
+  person: Person,
+  reach: Reach,
+  held: readonly Holding[],
+): Promise<RightsPlace[]> {
   const slugs = await slugsOf(admin);
   const gone = held.filter(({ organizationId, projectId }) => !slugs.has(projectId ?? organizationId));
   const environments = reach.environments === null ? everyEnvironment : requireEnvironments(reach.environments);
@@ -367,7 +372,7 @@ async function placesIn(admin: AdminContext, person: Person, reach: Reach, held:
   };
   if (reach.projects === null) return [{ organizationId: home().id, projectId: null, environments }];
   if (reach.projects.length === 0) throw new Refused("invalid", "Name at least one project.");
-  const places: Place[] = [];
+  const places: RightsPlace[] = [];
   for (const project of new Set(reach.projects)) {
     const where = project.includes("/") ? project : `${home().slug}/${project}`;
     const isThere = (one: Holding) =>
@@ -379,7 +384,7 @@ async function placesIn(admin: AdminContext, person: Person, reach: Reach, held:
 }
 
 /** Takes rights in one place away. @param holdings - with one right each */
-function without(name: string, holdings: readonly Holding[], rights: readonly Right[], taken: Place): Holding[] {
+function without(name: string, holdings: readonly Holding[], rights: readonly Right[], taken: RightsPlace): Holding[] {
   return holdings.map((holding) => {
     const isAsked =
       rights.includes(holding.rights[0] as Right) &&

@@ -87,7 +87,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
 }
 
 /** An item in one environment. */
-type Place = {
+type ItemPlace = {
   readonly where: string;
   readonly kind: string;
   readonly name: string;
@@ -102,7 +102,7 @@ type Place = {
 
 /** What there is to know of an item in one environment, and its value on request. */
 function Card(
-  props: Place & {
+  props: ItemPlace & {
     readonly found: ComparedItem | undefined;
     readonly history: ItemHistory;
     readonly gets: (what: Gets, machinesOnly?: true) => readonly ComponentChildren[];
@@ -156,7 +156,7 @@ function Card(
 }
 
 /** A value, on request: the script puts it into the box below the buttons. @param version - an earlier one */
-export function Reveal(props: Omit<Place, "now" | "revealed" | "written"> & { readonly version?: number }) {
+export function Reveal(props: Omit<ItemPlace, "now" | "revealed" | "written"> & { readonly version?: number }) {
   const { where, kind, name, environment, project, version } = props;
   const hidden = { ...project, name, environment, ...(version !== undefined && { version }) };
   const what = version === undefined ? `the value in ${environment}` : `version ${version} in ${environment}`;
@@ -201,7 +201,9 @@ function earlierOf({ versions, earlier }: ItemHistory, isThere: boolean): Earlie
 }
 
 /** Earlier values, each of which can be shown and put back. */
-function Earlier(props: Place & { readonly found: ComparedItem | undefined; readonly rows: readonly EarlierValue[] }) {
+function Earlier(
+  props: ItemPlace & { readonly found: ComparedItem | undefined; readonly rows: readonly EarlierValue[] },
+) {
   const { found, where, kind, name, environment, revealed, written, now, rows } = props;
   return (
     <details>

@@ -93,7 +93,7 @@ export async function listProjects(
   });
 }
 
-type ProjectRow = AdminContext["database"]["tables"]["projects"]["$inferSelect"];
+type StoredProject = AdminContext["database"]["tables"]["projects"]["$inferSelect"];
 
 /**
  * A project as people see it.
@@ -101,7 +101,7 @@ type ProjectRow = AdminContext["database"]["tables"]["projects"]["$inferSelect"]
  * @param among - those of them whose items are counted
  */
 function recordOf(
-  row: ProjectRow,
+  row: StoredProject,
   organization: string,
   seen: readonly Environment[],
   among: readonly Environment[] = seen,

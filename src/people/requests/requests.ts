@@ -21,8 +21,8 @@ import { writingProject } from "../editing/write-project.ts";
 import { type KeyRecord, keyStatus } from "../keys/keys.ts";
 
 /** A variable that a machine asks people for. Anybody who can write to the database can have written any of it. */
-export type RequestRecord = Omit<RequestRow, "number" | "organizationId" | "projectId" | "status"> & {
-  readonly status: RequestRow["status"] | "expired";
+export type RequestRecord = Omit<StoredRequest, "number" | "organizationId" | "projectId" | "status"> & {
+  readonly status: StoredRequest["status"] | "expired";
   /** Their slugs. */
   readonly organization: string;
   readonly project: string;
@@ -64,12 +64,12 @@ export async function showRequest(admin: AdminContext, asked: string): Promise<R
 /** Whether somebody may see or decide a request: it takes a right where the variable would be. */
 function isSeen(
   { rights }: AdminContext,
-  request: Pick<RequestRow, "organizationId" | "projectId" | "environment">,
+  request: Pick<StoredRequest, "organizationId" | "projectId" | "environment">,
 ): boolean {
   return (["see", "decide"] as const).some((right) => may(rights, right, request, request.environment));
 }
 
-type RequestRow = AdminContext["database"]["tables"]["variableRequests"]["$inferSelect"];
+type StoredRequest = AdminContext["database"]["tables"]["variableRequests"]["$inferSelect"];
 
 /** Deciding is writing, too. */
 const decideRights = ["decide", "write"] as const;
@@ -147,8 +147,8 @@ export function seenRequest({ organization, project, environment, name, keyId, k
   return { request: digestOf(JSON.stringify([organization, project, environment, name, keyId, keyStatus, reason])) };
 }
 
-type Row = Awaited<ReturnType<typeof rowsOf>>[number];
-type PendingRequest = Pick<Row, "organization" | "project"> & { readonly record: RequestRecord };
+type FoundRequest = Awaited<ReturnType<typeof rowsOf>>[number];
+type PendingRequest = Pick<FoundRequest, "organization" | "project"> & { readonly record: RequestRecord };
 
 function rowsOf(admin: AdminContext, where: SQL | undefined) {
   const { variableRequests: r, organizations: o, projects: p, apiKeys: k } = admin.database.tables;
@@ -161,7 +161,7 @@ function rowsOf(admin: AdminContext, where: SQL | undefined) {
     .where(where);
 }
 
-function recordOf(admin: AdminContext, { request, organization, project, key }: Row): RequestRecord {
+function recordOf(admin: AdminContext, { request, organization, project, key }: FoundRequest): RequestRecord {
   const { id, status, number: _, organizationId: __, projectId: ___, ...asked } = request;
   return {
     id,

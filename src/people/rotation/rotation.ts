@@ -34,7 +34,7 @@ import { addRootKey, dropOlderRootKeys, lockKeyFile } from "./root-keys.ts";
  * was killed: the rows themselves say what is left to do.
  */
 
-type Report = (done: number, total: number) => void;
+type Progress = (done: number, total: number) => void;
 
 export type RootRotation = {
   /** The id of the root key that everything is under now. */
@@ -72,7 +72,7 @@ export async function rotateRoot(
   admin: AdminContext,
   config: Config,
   finish: Finish | false,
-  report: Report = () => {},
+  report: Progress = () => {},
 ): Promise<RootRotation> {
   Permit.operator(admin);
   const source = rootKeyName(config);
@@ -121,7 +121,7 @@ async function olderRoots(admin: AdminContext, source: string): Promise<readonly
   return admin.keyring.rootIds.slice(1);
 }
 
-async function rewrapAll(admin: AdminContext, source: string, report: Report) {
+async function rewrapAll(admin: AdminContext, source: string, report: Progress) {
   const { rootId, rootIds } = admin.keyring;
   const left = await requireKnownRoots(admin, source);
   if (left === 0) requireOlder(admin, source);
@@ -254,7 +254,7 @@ async function rewrapDataKeys(admin: AdminContext, projectIds: readonly string[]
  * data key is in the middle of a rotation. Projects that the interrupted run had finished are recognized by the moment
  * it began, which all its data keys carry.
  */
-export async function rotateData(admin: AdminContext, where: string | undefined, report: Report = () => {}) {
+export async function rotateData(admin: AdminContext, where: string | undefined, report: Progress = () => {}) {
   Permit.operator(admin);
   const targets = where === undefined ? await everyProject(admin) : [await findProject(admin, where, "write")];
   const { unfinished, due, lost } = await planRotation(admin, targets);
@@ -284,7 +284,7 @@ export async function rotateData(admin: AdminContext, where: string | undefined,
 }
 
 /** Moves all of a project under its newest data key, one transaction after the other. */
-async function* resealProject(admin: AdminContext, project: FoundProject): AsyncGenerator<Part> {
+async function* resealProject(admin: AdminContext, project: FoundProject): AsyncGenerator<StepResult> {
   for (const step of [resealSets, resealVersions, resealContents, deleteOlderKeys]) {
     let after: string | undefined = "";
     while (after !== undefined) {
@@ -334,7 +334,7 @@ async function beginGeneration(admin: AdminContext, { project, generation }: Due
 const tallied = ["sets", "versions", "contents", "deletedKeys"] as const;
 
 /** The result of one transaction; `after` is where the next one continues, if there is more to do. */
-type Part = { readonly [what in (typeof tallied)[number]]?: number } & {
+type StepResult = { readonly [what in (typeof tallied)[number]]?: number } & {
   readonly broken?: readonly string[];
   readonly after?: string;
 };
@@ -344,8 +344,8 @@ async function withLock(
   admin: AdminContext,
   project: FoundProject,
   after: string,
-  step: (admin: AdminContext, project: LockedProject, after: string) => Promise<Part>,
-): Promise<Part> {
+  step: (admin: AdminContext, project: LockedProject, after: string) => Promise<StepResult>,
+): Promise<StepResult> {
   try {
     const locked = await lockProject(admin, project);
     return locked === undefined ? {} : await step(admin, locked, after);
@@ -356,7 +356,7 @@ async function withLock(
 }
 
 /** Reseals the next set that is under an older data key. What its items say and when they changed stays. */
-async function resealSets(admin: AdminContext, project: LockedProject, after: string): Promise<Part> {
+async function resealSets(admin: AdminContext, project: LockedProject, after: string): Promise<StepResult> {
   const withValues = everyKind.filter(({ hasValues }) => hasValues);
   const due = withValues.flatMap((descriptor) =>
     environments.map((environment) => ({ descriptor, environment, id: `${descriptor.kind} in ${environment}` })),
@@ -384,7 +384,7 @@ async function reseal(...version: Parameters<typeof resealSet<Entry>>): Promise<
 }
 
 /** Reseals some kept versions that are under an older data key. */
-async function resealVersions(admin: AdminContext, project: LockedProject, after: string): Promise<Part> {
+async function resealVersions(admin: AdminContext, project: LockedProject, after: string): Promise<StepResult> {
   const { setVersions: v } = admin.database.tables;
   const [kind = "", environment = "", version = 0] = after.split(" ");
   const rows = await admin.database.db
@@ -423,7 +423,7 @@ async function resealVersions(admin: AdminContext, project: LockedProject, after
  * Reseals some contents that are under an older data key, and deletes those that no listing names. If a listing is
  * damaged, what the others do not name stays as it is, since it may be the damaged one's.
  */
-async function resealContents(admin: AdminContext, project: LockedProject, after: string): Promise<Part> {
+async function resealContents(admin: AdminContext, project: LockedProject, after: string): Promise<StepResult> {
   const { fileContents: c } = admin.database.tables;
   const { dataKey } = project;
   const { db } = admin.database;
@@ -460,7 +460,7 @@ async function resealContent(admin: AdminContext, project: LockedProject, entry:
 }
 
 /** Deletes the data keys before the newest, unless something is still under one of them. */
-async function deleteOlderKeys(admin: AdminContext, project: LockedProject): Promise<Part> {
+async function deleteOlderKeys(admin: AdminContext, project: LockedProject): Promise<StepResult> {
   const { sets, setVersions, fileContents, dataKeys: d } = admin.database.tables;
   const { dataKey } = project;
   const { db } = admin.database;

@@ -47,7 +47,7 @@ type Watching = { readonly watch: (name: string, help: string, read: () => numbe
  * while a command holds the lock, reads go on, the log says so, and it is tried again.
  */
 export async function startNotary(
-  installation: Opened,
+  installation: NotaryNeeds,
   file: string,
   { checkpointFile, witnesses }: Pick<Config, "checkpointFile" | "witnesses">,
   kindsByRead: NotaryOptions["kindsByRead"],
@@ -115,13 +115,13 @@ export async function startNotary(
 const againMs = 1000;
 
 /** What a notary needs of an installation. */
-type Opened = {
+type NotaryNeeds = {
   readonly open: (use: "journal") => Database;
   readonly keyring: Keyring;
   readonly systemKeys: { readonly audit: Uint8Array };
 };
 
-async function signersOf({ open, keyring, systemKeys }: Opened) {
+async function signersOf({ open, keyring, systemKeys }: NotaryNeeds) {
   // For this use nothing waits for a lock: the API's own thread does this.
   const database = open("journal");
   return openSigners(database, keyring, systemKeys.audit).finally(() => database.close());

@@ -19,7 +19,7 @@ import { type NotedHead, openTreeHead } from "../tree-note.ts";
 import { firstSigner } from "./signers.ts";
 import { type Away, type HeadComparison, WitnessedHeads } from "./witnessed-heads.ts";
 
-type Options = {
+type CheckpointOptions = {
   /** Undefined if only the public keys are known. Then the end of people's lane is not verified. */
   readonly auditKey: Uint8Array | undefined;
   /** The keys that may have signed, of this database. */
@@ -34,7 +34,7 @@ type Options = {
 };
 
 /** Where the tree of the database ends, and what was known before. */
-type Compared = TreeEnd & {
+type ComparedHead = TreeEnd & {
   readonly signed: NotedHead | undefined;
   /** When an operator last accepted that the database was put back, by any head that is known; 0 if never. */
   readonly acceptedAt: number;
@@ -50,7 +50,7 @@ type Known = { readonly from: string; readonly head: NotedHead; readonly hint?: 
  * and from witnesses. A database whose tree does not go on from there was put back, and is not to be served.
  */
 export class NewestCheckpoint {
-  readonly #options: Options;
+  readonly #options: CheckpointOptions;
   readonly #witnessed: WitnessedHeads;
   #seen: NotedHead | undefined;
   #putBack: string | undefined;
@@ -77,7 +77,7 @@ export class NewestCheckpoint {
   #comparing: Promise<unknown> | undefined;
 
   /** @throws Problem if the file cannot be read, its folder does not exist, or a witness's key is none */
-  constructor(options: Options) {
+  constructor(options: CheckpointOptions) {
     this.#options = options;
     this.#signers = options.auditKey === undefined ? [] : [firstSigner(options.auditKey)];
     this.#witnessed = new WitnessedHeads(options.witnesses);
@@ -191,7 +191,7 @@ export class NewestCheckpoint {
    * Compares the database with what is known. If it goes on from there, its newest checkpoint is known from then on.
    * @throws if the database does not answer: then nothing changes
    */
-  async compare(database: Database, mayWrite = true): Promise<Compared> {
+  async compare(database: Database, mayWrite = true): Promise<ComparedHead> {
     // Witnesses are asked before the database, and with keys that need none: it may be what keeps them from being asked.
     await this.#witnessed.refresh(this.#signers);
     await warm(database); // fails on a standby, which may lack the newest checkpoint

@@ -70,7 +70,7 @@ export class Notary {
    * one; of the segments outside the tree; of the end of people's lane; of the signers' rows; and of what the tables hold
    * against the record.
    */
-  readonly #flaws: Record<Place, Found> = {
+  readonly #flaws: Record<FlawPlace, FlawsFound> = {
     ...{ end: new Map(), pass: new Map(), outside: new Map(), people: new Map(), signers: new Map(), state: new Map() },
   };
   #wholeAt = Number.NEGATIVE_INFINITY;
@@ -368,7 +368,7 @@ export class Notary {
   }
 
   /** Takes this for all that is wrong there, and logs what was not known. */
-  #note(where: Place, found: Iterable<readonly [name: string, sentence: string]>): void {
+  #note(where: FlawPlace, found: Iterable<readonly [name: string, sentence: string]>): void {
     const known = new Set(Object.values(this.#flaws).flatMap((some) => [...some.keys()]));
     this.#flaws[where] = new Map(found);
     for (const [name, flaw] of this.#flaws[where]) {
@@ -377,9 +377,9 @@ export class Notary {
   }
 }
 
-type Place = "end" | "pass" | "outside" | "people" | "signers" | "state";
+type FlawPlace = "end" | "pass" | "outside" | "people" | "signers" | "state";
 /** Sentences by name. */
-type Found = ReadonlyMap<string, string>;
+type FlawsFound = ReadonlyMap<string, string>;
 
 const named = (flaws: readonly Flaw[]) => flaws.map((flaw) => [gapName(flaw), describeFlaw(flaw)] as const);
 

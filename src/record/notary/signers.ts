@@ -9,7 +9,7 @@ import { type Signer, signerOf, type Verifier } from "../note.ts";
 export type OpenedSigner = Signer & { readonly seed: Uint8Array };
 
 /** Keys that may have signed, the one that signs first, and what is wrong with rows that were passed over. */
-type Found<Key> = {
+type FoundSigners<Key> = {
   readonly signers: readonly [Key, ...Key[]];
   /** Sentences. */
   readonly flaws: readonly string[];
@@ -23,7 +23,7 @@ export async function openSigners(
   database: Database,
   keyring: Keyring,
   auditKey: Uint8Array,
-): Promise<Found<OpenedSigner>> {
+): Promise<FoundSigners<OpenedSigner>> {
   const { auditSigners: s } = database.tables;
   const { generations, ...found } = await findSigners(database, keyring, auditKey);
   if (!generations.includes(1)) {
@@ -42,7 +42,7 @@ export async function findVerifiers(
   database: Database,
   keyring: Keyring,
   auditKey: Uint8Array,
-): Promise<Found<Verifier>> {
+): Promise<FoundSigners<Verifier>> {
   return findSigners(database, keyring, auditKey);
 }
 

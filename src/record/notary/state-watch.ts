@@ -20,7 +20,7 @@ import { readNodes } from "../store/tree-end.ts";
 import { leafHash, proveInclusion, type TreeHead, verifyInclusion } from "../tree.ts";
 import { AuditWalk, type Chain, isProved } from "../verify.ts";
 
-type End = Pick<Segment, "lane" | "lastSeq" | "mac">;
+type SegmentEnd = Pick<Segment, "lane" | "lastSeq" | "mac">;
 
 /**
  * Compares what the tables hold with what people put on record: all of the record at first, and from then on what is
@@ -29,7 +29,7 @@ type End = Pick<Segment, "lane" | "lastSeq" | "mac">;
 export class StateWatch {
   readonly #auditKey: Uint8Array;
   #record = new RecordedState();
-  #end: End | undefined;
+  #end: SegmentEnd | undefined;
   /** The last entry up to which each is proved, accepted as lost, or noted as lost. */
   #provedTo = 0;
   /** Differences that two looks have found. As long as there are no others, the record is not read again. */

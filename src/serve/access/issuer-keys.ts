@@ -40,7 +40,7 @@ export class IssuerKeys {
   readonly #note: NoteIssuer;
   readonly #nowMs: () => number;
   readonly #waitMsMax: number;
-  readonly #issuers = new Map<string, State>();
+  readonly #issuers = new Map<string, IssuerState>();
 
   /** @param nowMs - monotonic milliseconds @param waitMsMax - how long a request waits for an issuer */
   constructor(fetchJson: FetchJson, note: NoteIssuer, nowMs: () => number, waitMsMax = 2000) {
@@ -72,11 +72,11 @@ export class IssuerKeys {
     return this.#usable(state);
   }
 
-  #usable({ keys, fetchedAtMs }: State): KeySet | undefined {
+  #usable({ keys, fetchedAtMs }: IssuerState): KeySet | undefined {
     return this.#nowMs() - fetchedAtMs < usableMs ? keys : undefined;
   }
 
-  #stateOf(issuer: string): State {
+  #stateOf(issuer: string): IssuerState {
     let state = this.#issuers.get(issuer);
     if (state === undefined) {
       const never = Number.NEGATIVE_INFINITY;
@@ -99,7 +99,7 @@ export class IssuerKeys {
     return state.attempt;
   }
 
-  async #fetch(issuer: string, state: State): Promise<void> {
+  async #fetch(issuer: string, state: IssuerState): Promise<void> {
     try {
       const startedAtMs = this.#nowMs();
       state.keys = await discoverKeys(issuer, this.#fetchJson);
@@ -113,7 +113,7 @@ export class IssuerKeys {
   }
 }
 
-type State = {
+type IssuerState = {
   keys: KeySet | undefined;
   fetchedAtMs: number;
   triedAtMs: number;

@@ -25,7 +25,7 @@ export function mcpEndpoint(origins: ReadonlySet<string>, version: string): McpE
   const bodies = new Waiters();
   return async (parts, exchange, token, request) => {
     const body = await bodies.wait(() => readBody(request)); // 429
-    const { method, params } = (body.message ?? {}) as { readonly method?: unknown; readonly params?: Call };
+    const { method, params } = (body.message ?? {}) as { readonly method?: unknown; readonly params?: ToolCall };
     const lookup = lookupOfCall(method === "tools/call" ? params?.name : undefined, params?.arguments);
     const caller = await admit(parts.gate, exchange, token, admission, lookup); // 401 429 403
     requireOrigin(request, origins); // 403
@@ -43,7 +43,7 @@ export function mcpEndpoint(origins: ReadonlySet<string>, version: string): McpE
   };
 }
 
-type Call = { readonly name?: unknown; readonly arguments?: unknown };
+type ToolCall = { readonly name?: unknown; readonly arguments?: unknown };
 
 /** A turn, and what ended it although the protocol has answered. */
 type McpTurn = Turn & { failure: unknown };

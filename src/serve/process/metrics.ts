@@ -12,7 +12,7 @@ import type { Readiness } from "./health.ts";
 /* Labels are route patterns, statuses, codes and fixed words: their number is bounded, and no caller can add one. */
 
 /** A number, or numbers by a label. */
-type Reading = number | Readonly<Record<string, number>>;
+type Measured = number | Readonly<Record<string, number>>;
 
 /** The metrics of one process as plain data, to be added to those of others. */
 export type Scrape = readonly object[];
@@ -97,7 +97,7 @@ export class Metrics {
   watch(
     name: string,
     help: string,
-    read: () => Reading | Promise<Reading>,
+    read: () => Measured | Promise<Measured>,
     { label = "", aggregator = "sum" }: { label?: string; aggregator?: Aggregator } = {},
   ): void {
     const Kind = name.endsWith("_total") ? Counter : Gauge;

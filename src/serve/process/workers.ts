@@ -9,7 +9,7 @@ import type { Scrape } from "./metrics.ts";
 import { drainNotice, openOps, sayOrigin } from "./serve.ts";
 import { Pending, type ToParent, type ToWorker, type WorkerAnswers, workerFlag } from "./worker-link.ts";
 
-type Supervision = {
+type WorkersOptions = {
   readonly count: number;
   readonly config: Config;
   /** The workers' environment, copied before this process erased its secrets. */
@@ -34,7 +34,7 @@ type Worker = {
  * together, answers for their health and metrics, and keeps their buckets unless a store does.
  */
 export class Supervisor {
-  readonly #supervision: Supervision;
+  readonly #supervision: WorkersOptions;
   readonly #port: number;
   readonly #limiter = new Limiter();
   readonly #workers = new Set<Worker>();
@@ -47,7 +47,7 @@ export class Supervisor {
   #draining = false;
 
   /** @throws Refused if an address is taken */
-  constructor(supervision: Supervision) {
+  constructor(supervision: WorkersOptions) {
     this.#supervision = supervision;
     this.#port = reservePort(supervision.config);
   }
@@ -194,7 +194,7 @@ function reservePort({ host, port }: Config): number {
 }
 
 function spawnWorker(
-  { config, env, pretty, write }: Supervision,
+  { config, env, pretty, write }: WorkersOptions,
   port: number,
   onMessage: (message: ToParent) => void,
 ): Worker {
