@@ -31,7 +31,7 @@ const forms: readonly (readonly [form: string, value: number, written: Buffer, b
   ["as it is", 2, Buffer.from("production-token")],
 ];
 
-/** What the encoders that leaked-key.md names make of a value. */
+/** What encoders of common languages and tools make of a value. */
 const encoders: readonly (readonly [encoder: string, form: string, value: string, written: string])[] = [
   ["curl --data-urlencode", "url", "a/b c!secret-1", "a%2Fb%20c%21secret-1"],
   ["curl in lower case", "url", "a/b c!secret-1", "a%2fb%20c%21secret-1"],
