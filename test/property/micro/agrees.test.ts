@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { parts, seed } from "../../support/seed.ts";
+import { describeBoth } from "../../support/world.ts";
+import { History, Stage } from "./history.ts";
+
+/**
+ * The server against the small Keyhole (`keyhole.ts`): the same histories, and every answer, entry and bucket compared.
+ * KEYHOLE_TEST_HISTORIES sets how many there are.
+ */
+
+const asked = Number(process.env["KEYHOLE_TEST_HISTORIES"] ?? 0);
+
+/** With few histories, some would not be seen. */
+const codesToBeSeen = [
+  ...["200", "304", "invalid_request", "unauthorized", "plan_required", "surface_required", "resource_required"],
+  ...["environment_not_in_scope", "project_not_found", "not_found", "method_not_allowed", "rate_limited"],
+  ...["too_many_items", "content_too_large", "env_unrepresentable", "decryption_failed"],
+];
+
+describeBoth("the small Keyhole", (w, dialect) => {
+  const histories = asked || (dialect === "sqlite" ? 60 : 10);
+  let stage: Stage;
+  let next = 0;
+  beforeAll(async () => {
+    if (dialect === "sqlite") await w.run("PRAGMA synchronous = OFF");
+    stage = new Stage(w);
+    for (let n = 0; n < 2; n++) await stage.start();
+  });
+  afterAll(() => stage.close());
+
+  test.each(parts(10))(
+    `answers and records as the server does in ${histories} random histories, part %i`,
+    async (part) => {
+      for (; next < (histories * part) / 10; next++) {
+        const history = new History(stage, seed * 1_000_003 + next, `h${next}`);
+        await history.run().catch((error: Error) => {
+          next += 1;
+          throw new Error(`seed ${seed}, history ${error.message}`);
+        });
+      }
+      expect(stage.count).toBeGreaterThan(0);
+    },
+  );
+
+  test("was asked in every way", () => {
+    const expected = dialect === "sqlite" ? codesToBeSeen : [];
+    expect(expected.filter((code) => !stage.seen.has(code))).toEqual([]);
+    if (asked > 0) console.log(`${stage.count} requests: ${JSON.stringify(Object.fromEntries(stage.seen))}`);
+  });
+});
