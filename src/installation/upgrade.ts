@@ -1,7 +1,7 @@
 import { and, eq, getTableColumns } from "drizzle-orm";
 import { isSameMac } from "../core/hash.ts";
 import { version } from "../core/version.ts";
-import { type Head, isNext, rosterAction, sealHead } from "../record/head.ts";
+import { isNext, type PeopleHead, rosterAction, sealHead } from "../record/head.ts";
 import { commandsLane, decodeEntries } from "../record/segment.ts";
 import { segmentsByLane } from "../record/store/segments.ts";
 import { generationOf, orUndefined } from "../seal/envelope.ts";
@@ -55,7 +55,7 @@ async function sealUnsealed(database: Database, db: Db, keyring: Keyring, system
 async function sealCommands(database: Database, auditKey: Uint8Array): Promise<void> {
   const { auditHeads: h, auditCheckpoints: c } = database.tables;
   const [dropped] = await database.db.select().from(c).where(eq(c.lane, commandsLane));
-  let last: Omit<Head, "roster"> = { lane: commandsLane, seq: 0, mac: Buffer.alloc(0), ...dropped, at: 0 };
+  let last: Omit<PeopleHead, "roster"> = { lane: commandsLane, seq: 0, mac: Buffer.alloc(0), ...dropped, at: 0 };
   let roster: string | null | undefined = null;
   for await (const one of segmentsByLane(database, {}, { lane: commandsLane, seq: last.seq + 1 })) {
     const named = decodeEntries(one)?.findLast(({ action }) => action === rosterAction)?.names[0];

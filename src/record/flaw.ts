@@ -1,6 +1,6 @@
 import { macOf } from "../core/hash.ts";
 import { excerpt } from "../core/visible.ts";
-import type { Checkpoint } from "./journal.ts";
+import type { LaneCheckpoint } from "./journal.ts";
 import type { Segment } from "./segment.ts";
 
 /** Consecutive entries of a lane. */
@@ -55,7 +55,7 @@ export function sealGap(auditKey: Uint8Array, gap: Range, next: Segment): string
 }
 
 /** Seals the loss of a lane's end that a checkpoint shows. */
-export function sealLostEnd(auditKey: Uint8Array, gap: Range, { seq, mac }: Checkpoint): string {
+export function sealLostEnd(auditKey: Uint8Array, gap: Range, { seq, mac }: LaneCheckpoint): string {
   return seal(auditKey, "end", gap, [seq, mac]);
 }
 

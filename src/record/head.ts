@@ -5,7 +5,7 @@ import { type Segment, segmentMac } from "./segment.ts";
 export const rosterAction = "people.write";
 
 /** Where a lane ends that several processes write, and which roster is in force there. */
-export type Head = Pick<Segment, "lane" | "at" | "mac"> & {
+export type PeopleHead = Pick<Segment, "lane" | "at" | "mac"> & {
   /** The last entry. */
   readonly seq: number;
   /** The id of its version; null if there never was a roster. */
@@ -15,12 +15,12 @@ export type Head = Pick<Segment, "lane" | "at" | "mac"> & {
 /** The head of a lane as it is stored, and the newest segment of that lane; null if there is none. */
 export type LaneEnd = {
   readonly lane: string;
-  readonly head: (Head & { readonly seal: Buffer | null }) | null;
+  readonly head: (PeopleHead & { readonly seal: Buffer | null }) | null;
   readonly newest: Pick<Segment, "firstSeq" | "lastSeq" | "mac"> | null;
 };
 
 /** Seals a head: HMAC-SHA-256 under the audit key. */
-export function sealHead(auditKey: Uint8Array, { lane, seq, at, mac, roster }: Head): Buffer {
+export function sealHead(auditKey: Uint8Array, { lane, seq, at, mac, roster }: PeopleHead): Buffer {
   return macOf(auditKey, ["keyhole audit head v1", lane, seq, at, mac.toString("hex"), roster]);
 }
 
@@ -38,6 +38,6 @@ export function isWhole(auditKey: Uint8Array, { head, newest }: Omit<LaneEnd, "l
 }
 
 /** Whether Keyhole wrote a segment directly after this end of its lane. */
-export function isNext(auditKey: Uint8Array, { seq, mac }: Pick<Head, "seq" | "mac">, segment: Segment): boolean {
+export function isNext(auditKey: Uint8Array, { seq, mac }: Pick<PeopleHead, "seq" | "mac">, segment: Segment): boolean {
   return segment.firstSeq === seq + 1 && isSameMac(segmentMac(auditKey, mac, segment), segment.mac);
 }

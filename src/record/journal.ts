@@ -23,7 +23,7 @@ export type Appended = {
 };
 
 /** The end of a lane: the number of its newest stored entry, and the mac of the segment that ends with it. */
-export type Checkpoint = { readonly lane: string; readonly seq: number; readonly mac: string };
+export type LaneCheckpoint = { readonly lane: string; readonly seq: number; readonly mac: string };
 
 type JournalOptions = {
   readonly append: Append;
@@ -31,7 +31,7 @@ type JournalOptions = {
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** Receives the end of the lane every 1,000 entries, on {@link Journal.announce} and on {@link Journal.close}. */
-  readonly checkpoint: (checkpoint: Checkpoint) => void;
+  readonly checkpoint: (checkpoint: LaneCheckpoint) => void;
   /** Settles as `work` does, or calls `late` and rejects with a Fault if it takes too long since a monotonic moment. */
   readonly deadline: { of<T>(work: Promise<T>, late: () => void, sinceMs: number): Promise<T> };
   /** Room for entries of a holder, at once or in time, until it is released; of all, at most {@link entriesMax}. */

@@ -5,7 +5,7 @@ import { acceptGaps, planPruning, verifyAudit } from "../../src/people/audit/aud
 import { setPlan } from "../../src/people/projects/organizations.ts";
 import type { AuditEntry } from "../../src/record/entry.ts";
 import { type Flaw, gapName } from "../../src/record/flaw.ts";
-import type { Checkpoint } from "../../src/record/journal.ts";
+import type { LaneCheckpoint } from "../../src/record/journal.ts";
 import { segmentMac } from "../../src/record/segment.ts";
 import { defaultPartition, makeAuditMonths, monthOf, monthsAhead } from "../../src/record/store/audit-months.ts";
 import { auditPages, listAudit } from "../support/audit.ts";
@@ -20,13 +20,13 @@ function lane(
   w: World,
   moments: readonly number[],
   { size = 1, ...change }: Partial<AuditEntry> & { readonly size?: number } = {},
-): Promise<Checkpoint> {
+): Promise<LaneCheckpoint> {
   const batches = Array.from({ length: moments.length / size }, () => Array(size).fill({ ...entry, ...change }));
   return writeLane(w, batches, (batch) => moments[batch * size] as number);
 }
 
 /** The flaws that are found, without what proves an acceptance. */
-async function flawsIn(w: World, checkpoints?: readonly Checkpoint[]): Promise<Omit<Flaw, "seals">[]> {
+async function flawsIn(w: World, checkpoints?: readonly LaneCheckpoint[]): Promise<Omit<Flaw, "seals">[]> {
   return (await verifyAudit(w.admin, checkpoints)).flaws.map(({ seals: _, ...flaw }) => flaw);
 }
 
@@ -100,11 +100,11 @@ describeBoth("audit verify", (w, dialect) => {
   });
 
   describe("a loss that was accepted", () => {
-    const found = async (w: World, checkpoints?: readonly Checkpoint[]) => {
+    const found = async (w: World, checkpoints?: readonly LaneCheckpoint[]) => {
       const { flaws, accepted } = await verifyAudit(w.admin, checkpoints);
       return { flaws: flaws.map((flaw) => `${flaw.what} ${gapName(flaw)}`), accepted: accepted.map(gapName) };
     };
-    const accept = async (w: World, gap: string, checkpoints?: readonly Checkpoint[]) =>
+    const accept = async (w: World, gap: string, checkpoints?: readonly LaneCheckpoint[]) =>
       acceptGaps(w.admin, await verifyAudit(w.admin, checkpoints), [gap]);
 
     test("in the middle of a lane is on record and no flaw, and every later flaw is one", async () => {
@@ -148,7 +148,7 @@ describeBoth("audit verify", (w, dialect) => {
     });
 
     test("of people's changes stays accepted when the lane goes on, and hides no loss after it", async () => {
-      const head = async (): Promise<Checkpoint> => {
+      const head = async (): Promise<LaneCheckpoint> => {
         const { seq, mac } = await savedHead(w);
         return { lane: "commands", seq: Number(seq), mac: Buffer.from(mac as Uint8Array).toString("hex") };
       };
@@ -158,7 +158,7 @@ describeBoth("audit verify", (w, dialect) => {
       };
       await w.organization();
       const before = await savedHead(w);
-      const log: Checkpoint[] = [];
+      const log: LaneCheckpoint[] = [];
       for (let count = 0; count < 2; count++) {
         await w.organization();
         log.push(await head());

@@ -11,7 +11,7 @@ import { createKey, listExpiring, revokeKey, rotateKey } from "../../src/people/
 import { createOrganization, setPlan } from "../../src/people/projects/organizations.ts";
 import { createProject, setProjectEnvironments } from "../../src/people/projects/projects.ts";
 import { rotateData } from "../../src/people/rotation/rotation.ts";
-import type { Checkpoint } from "../../src/record/journal.ts";
+import type { LaneCheckpoint } from "../../src/record/journal.ts";
 import { openKeyhole } from "../../src/serve/process/compose.ts";
 import { listAudit } from "../support/audit.ts";
 import { deleteAccount, deleteFile, deleteVariable } from "../support/delete.ts";
@@ -174,14 +174,14 @@ describeBoth("a change", (w) => {
 
 describeBoth("the end of the record of changes", (w) => {
   /** The checkpoints that a server prints from its start to its exit. */
-  const serve = async (w: World, meanwhile: () => Promise<unknown> = async () => {}): Promise<Checkpoint[]> => {
+  const serve = async (w: World, meanwhile: () => Promise<unknown> = async () => {}): Promise<LaneCheckpoint[]> => {
     const events: LogEvent[] = [];
     const server = await openKeyhole(w.installation, (event) => events.push(event));
     await server.announceCommands();
     await meanwhile();
     await server.close();
     expect(events.every(({ event }) => event === "checkpoint")).toBeTrue();
-    return events.map(({ event: _, ...checkpoint }) => checkpoint as Checkpoint);
+    return events.map(({ event: _, ...checkpoint }) => checkpoint as LaneCheckpoint);
   };
 
   test("is printed by a server when it starts and when it stops, each once", async () => {

@@ -8,7 +8,7 @@ import { backUp, restore } from "../../src/people/backup/backup.ts";
 import { RosterWatch, whoIs } from "../../src/people/desk/roster.ts";
 import { addPerson, grantRights, listPersons, removePerson } from "../../src/people/persons/persons.ts";
 import { sealHead } from "../../src/record/head.ts";
-import type { Checkpoint } from "../../src/record/journal.ts";
+import type { LaneCheckpoint } from "../../src/record/journal.ts";
 import { putHeadBack, savedHead, unsealHead } from "../support/heads.ts";
 import { setVariables } from "../support/plans.ts";
 import { pruneAudit } from "../support/prune.ts";
@@ -47,7 +47,7 @@ function waysIn(w: World, name: string) {
   };
 }
 
-const flawsIn = async (w: World, checkpoints?: readonly Checkpoint[]) =>
+const flawsIn = async (w: World, checkpoints?: readonly LaneCheckpoint[]) =>
   (await verifyAudit(w.admin, checkpoints)).flaws.map(({ what }) => what);
 
 const write = (w: World, where: string) => setVariables(w.admin, where, "staging", [{ name: "A", value: "1" }]);

@@ -8,7 +8,7 @@ import { sha256Of } from "../../src/core/hash.ts";
 import type { JobRead } from "../../src/core/names.ts";
 import { verifyAudit } from "../../src/people/audit/audit-chain.ts";
 import type { AuditEntry } from "../../src/record/entry.ts";
-import { type Append, type Checkpoint, entriesMax } from "../../src/record/journal.ts";
+import { type Append, entriesMax, type LaneCheckpoint } from "../../src/record/journal.ts";
 import { decodeEntries, encodeEntries, type Segment, segmentMac } from "../../src/record/segment.ts";
 import { Budget } from "../../src/serve/limit/budget.ts";
 import { requestOf } from "../support/answer.ts";
@@ -609,12 +609,12 @@ type Batch = { readonly segment: Segment; readonly entries: readonly AuditEntry[
 /** A journal on the database `append`, which by default always succeeds. */
 function open(append: Append = async () => ({ outcome: "durable" }), options: Parameters<typeof journalOn>[1] = {}) {
   const batches: Batch[] = [];
-  const checkpoints: Checkpoint[] = [];
+  const checkpoints: LaneCheckpoint[] = [];
   const noting: Append = (segment, again, reads) => {
     if (segment) batches.push({ segment, entries: decodeEntries(segment) as AuditEntry[], again });
     return append(segment, again, reads);
   };
-  const checkpoint = (one: Checkpoint) => checkpoints.push(one);
+  const checkpoint = (one: LaneCheckpoint) => checkpoints.push(one);
   const given = { now: () => 1_700_000_000_000, checkpoint, deadline: ofTwoSeconds(), ...options };
   const journal = journalOn(noting, given);
   return { journal, batches, checkpoints };
@@ -653,7 +653,7 @@ function namesIn(batches: readonly Batch[]): string[] {
   return batches.flatMap(({ entries }) => entries.flatMap(({ names }) => names));
 }
 
-function checkpointOf(batch: Batch | undefined): Checkpoint {
+function checkpointOf(batch: Batch | undefined): LaneCheckpoint {
   const { lane, lastSeq, mac } = (batch as Batch).segment;
   return { lane, seq: lastSeq, mac: mac.toString("hex") };
 }

@@ -1,7 +1,7 @@
 import { Deadline } from "../../src/core/deadline.ts";
 import { Fault } from "../../src/core/fault.ts";
 import type { AuditEntry } from "../../src/record/entry.ts";
-import { type Append, type Checkpoint, entriesMax, Journal } from "../../src/record/journal.ts";
+import { type Append, entriesMax, Journal, type LaneCheckpoint } from "../../src/record/journal.ts";
 import { entriesRoom } from "../../src/serve/limit/budget.ts";
 import type { World } from "./world.ts";
 
@@ -35,11 +35,11 @@ export async function writeLane(
   { installation }: Pick<World, "installation">,
   batches: readonly (readonly AuditEntry[])[],
   at: number | ((batch: number) => number) = Date.now(),
-): Promise<Checkpoint> {
+): Promise<LaneCheckpoint> {
   const store = installation.openJournal();
-  const ends: Checkpoint[] = [];
+  const ends: LaneCheckpoint[] = [];
   let nowMs = 0;
-  const checkpoint = (one: Checkpoint) => ends.push(one);
+  const checkpoint = (one: LaneCheckpoint) => ends.push(one);
   const auditKey = installation.systemKeys.audit;
   const journal = journalOn(store.append, { auditKey, now: () => nowMs, checkpoint });
   for (const [n, batch] of batches.entries()) {
@@ -48,5 +48,5 @@ export async function writeLane(
   }
   await journal.close();
   await store.close();
-  return ends.at(-1) as Checkpoint;
+  return ends.at(-1) as LaneCheckpoint;
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { compareCheckpoints } from "../../src/people/audit/log-checkpoints.ts";
 import type { AuditEntry } from "../../src/record/entry.ts";
 import { describeFlaw } from "../../src/record/flaw.ts";
-import type { Checkpoint } from "../../src/record/journal.ts";
+import type { LaneCheckpoint } from "../../src/record/journal.ts";
 import { describeDifference } from "../../src/record/record.ts";
 import { encodeEntries, type Segment, segmentMac } from "../../src/record/segment.ts";
 import { AuditWalk } from "../../src/record/verify.ts";
@@ -26,7 +26,7 @@ function laneOf(count: number, size = 1): Segment[] {
   return segments;
 }
 
-function endOf(segments: readonly Segment[]): Checkpoint {
+function endOf(segments: readonly Segment[]): LaneCheckpoint {
   const { lane, lastSeq, mac } = segments.at(-1) as Segment;
   return { lane, seq: lastSeq, mac: mac.toString("hex") };
 }

@@ -3,7 +3,7 @@ import { type Environment, environmentMask } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { counted } from "../../core/words/text.ts";
 import { type Flaw, gapName, type Range } from "../../record/flaw.ts";
-import type { Checkpoint } from "../../record/journal.ts";
+import type { LaneCheckpoint } from "../../record/journal.ts";
 import { sealLeaves, unionOf } from "../../record/leaf-set.ts";
 import { unsignedMaxMs, unsignedWords } from "../../record/notary/newest-checkpoint.ts";
 import { findVerifiers } from "../../record/notary/signers.ts";
@@ -60,7 +60,7 @@ export type Audited = Verified & { readonly differences: readonly StateDifferenc
  */
 export async function verifyAudit(
   admin: Pick<AdminContext, "database" | "keyring" | "systemKeys" | "rights">,
-  checkpoints: readonly Checkpoint[] = [],
+  checkpoints: readonly LaneCheckpoint[] = [],
   progress: (entries: number) => void = () => {},
 ): Promise<Audited> {
   const { database, rights } = admin;
@@ -75,7 +75,7 @@ export async function verifyAudit(
 async function verifySegments(
   { database, keyring, systemKeys }: Pick<AdminContext, "database" | "keyring" | "systemKeys">,
   segments: AsyncIterable<StoredSegment>,
-  whole?: { readonly checkpoints: readonly Checkpoint[]; readonly progress: (entries: number) => void },
+  whole?: { readonly checkpoints: readonly LaneCheckpoint[]; readonly progress: (entries: number) => void },
 ): Promise<Verified & { readonly signed: TreeHead | undefined }> {
   const auditKey = systemKeys.audit;
   const chain = chainOf(database);

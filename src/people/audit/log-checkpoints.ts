@@ -2,7 +2,7 @@ import { exits, Problem } from "../../core/problem.ts";
 import { logEvents } from "../../core/words/log-lines.ts";
 import type { Flaw } from "../../record/flaw.ts";
 import { type Range, sealLostEnd } from "../../record/flaw.ts";
-import type { Checkpoint } from "../../record/journal.ts";
+import type { LaneCheckpoint } from "../../record/journal.ts";
 import { commandsLane, type Segment } from "../../record/segment.ts";
 import { chainOf } from "../../record/store/chain.ts";
 import { lastEntryOf, segmentHolding } from "../../record/store/segment-search.ts";
@@ -32,8 +32,8 @@ export function loggedChainOf(database: Database): LoggedChain {
  * The checkpoints of a log that matter. Only one process writes to a lane of its own, so its highest checkpoint covers
  * the others. All commands share one lane and continue from the database, so each of its checkpoints matters.
  */
-export async function readCheckpoints({ name, chunks }: ReadInput): Promise<Checkpoint[]> {
-  const found = new Map<string, Checkpoint>();
+export async function readCheckpoints({ name, chunks }: ReadInput): Promise<LaneCheckpoint[]> {
+  const found = new Map<string, LaneCheckpoint>();
   for await (const { event, lane, seq, mac } of logEvents(chunks())) {
     if (event !== "checkpoint" || typeof lane !== "string" || lane.length > 64 || !Number.isSafeInteger(seq)) continue;
     if (typeof mac !== "string" || !/^[0-9a-f]{64}$/.test(mac)) continue;
@@ -58,19 +58,19 @@ const checkpointsMax = 100_000;
 export async function compareCheckpoints(
   auditKey: Uint8Array,
   chain: LoggedChain,
-  checkpoints: readonly Checkpoint[],
+  checkpoints: readonly LaneCheckpoint[],
 ): Promise<{ readonly flaws: Flaw[]; readonly accepted: Range[] }> {
   const { acceptances } = checkpoints.length === 0 ? { acceptances: [] } : await chain.known();
   const [flaws, accepted]: [Flaw[], Range[]] = [[], []];
   /** The earliest loss that was accepted with this checkpoint. */
-  const lossWith = (checkpoint: Checkpoint) =>
+  const lossWith = (checkpoint: LaneCheckpoint) =>
     acceptances
       .filter((one) => one.lane === checkpoint.lane && one.seals.includes(sealLostEnd(auditKey, one, checkpoint)))
       .sort((a, b) => a.seq - b.seq)[0];
   for (const [lane, some] of Map.groupBy(checkpoints, (one) => one.lane)) {
     const dropped = await chain.dropped(lane);
     const end = Math.max(await chain.lastOf(lane), dropped && isProved(auditKey, dropped) ? dropped.seq : 0);
-    const lost = new Map<Range, Checkpoint[]>();
+    const lost = new Map<Range, LaneCheckpoint[]>();
     let differing: (Range & { lastSeq: number }) | undefined;
     const behind = { lane, seq: end + 1, lastSeq: end };
     for (const one of some.toSorted((a, b) => a.seq - b.seq)) {

@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import type { AuditEntry, ChangeAction, NamesWritten, PersonActor } from "../../record/entry.ts";
-import { type Head, isNext, isWhole, rosterAction, sealHead } from "../../record/head.ts";
+import { isNext, isWhole, type PeopleHead, rosterAction, sealHead } from "../../record/head.ts";
 import { commandsLane, encodeEntries, segmentMac } from "../../record/segment.ts";
 import { laneEnd } from "../../record/store/lane-end.ts";
 import { segmentsByLane } from "../../record/store/segments.ts";
@@ -62,13 +62,13 @@ export async function recordChanges(
  * A moment that is not before the last entry, if a clock was set back a little. A head that is further ahead was dated by
  * a wrong clock, and counts for nothing.
  */
-export function notBefore({ at }: Pick<Head, "at">, now: number): number {
+export function notBefore({ at }: Pick<PeopleHead, "at">, now: number): number {
   return at - now > clockStepMsMax ? now : Math.max(now, at);
 }
 
 type Locking = { readonly database: Database; readonly systemKeys: { readonly audit: Uint8Array } };
 /** Where the lane of commands ends. The roster is undefined if the head was not as Keyhole wrote it. */
-type PeopleEnd = Omit<Head, "roster"> & { readonly roster: string | null | undefined };
+type PeopleEnd = Omit<PeopleHead, "roster"> & { readonly roster: string | null | undefined };
 
 /** Keeps every other change out until the transaction ends. @returns the end of the lane of commands */
 export async function lockCommands({ database, systemKeys }: Locking): Promise<PeopleEnd> {

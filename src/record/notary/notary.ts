@@ -226,7 +226,7 @@ export class Notary {
     if (isFirst && batch.length > 0) await append();
     const isDone = isFirst && !this.#stopping && !isCut;
     const found = named([...walk.flaws, ...unreadable]);
-    this.#note("outside", isDone && sinceAt === undefined ? found : [...this.#flaws.outside, ...found]);
+    this.#found("outside", isDone && sinceAt === undefined ? found : [...this.#flaws.outside, ...found]);
     if (isDone) this.#completeAt = startedAt;
     if (isCut) this.#fail("There are more new entries than a round takes in within a minute: the next one goes on.");
     return [head, isDone];
@@ -243,14 +243,14 @@ export class Notary {
     const { database, auditKey } = this.#options;
     const found = await this.#readTree();
     if (found === undefined) return;
-    this.#note("people", named(await headFlaws(auditKey, chainOf(database))));
+    this.#found("people", named(await headFlaws(auditKey, chainOf(database))));
     const [, isDone] = await this.#takeIn(found.tree, startedAt);
     if (isDone) this.#wholeAt = startedAt;
   }
 
   async #lookAtSigners(): Promise<void> {
     const damaged = (await this.#options.damaged?.()) ?? [];
-    this.#note(
+    this.#found(
       "signers",
       damaged.map((flaw) => [flaw, flaw]),
     );
@@ -301,7 +301,7 @@ export class Notary {
     } else this.#pass = pass;
     const ofTree = pass.tree.flaws.map((sentence) => [sentence, sentence] as const);
     const found = [...named(pass.walk.flaws), ...ofTree];
-    this.#note("pass", isDone ? found : [...this.#flaws.pass, ...found]);
+    this.#found("pass", isDone ? found : [...this.#flaws.pass, ...found]);
     this.#flawedLanes = isDone ? pass.walk.flawedLanes : this.#flawedLanes.union(pass.walk.flawedLanes);
   }
 
@@ -320,7 +320,7 @@ export class Notary {
       if (!(await appendLeaves(database, before, rows, head, (inside) => storeLastReads(inside, reads)))) return false;
     } catch (error) {
       const flaw = conflictOf(error);
-      this.#note("end", [[flaw, flaw]]);
+      this.#found("end", [[flaw, flaw]]);
       return false;
     }
     checkpoint.take(noted, note);
@@ -346,14 +346,14 @@ export class Notary {
     } catch (error) {
       flaw = conflictOf(error);
     }
-    this.#note("end", flaw === undefined ? [] : [[flaw, flaw]]);
+    this.#found("end", flaw === undefined ? [] : [[flaw, flaw]]);
     return flaw === undefined && tree !== undefined ? { tree, signedAt: head?.at ?? 0 } : undefined;
   }
 
   async #compareState(head: TreeHead | undefined): Promise<void> {
     const { database, now, rest } = this.#options;
     const found = await this.#state.note(database, now(), head, rest && (() => rest(shareForNew)));
-    this.#note(
+    this.#found(
       "state",
       found.map((one) => [one.subject, describeDifference(one)]),
     );
@@ -368,7 +368,7 @@ export class Notary {
   }
 
   /** Takes this for all that is wrong there, and logs what was not known. */
-  #note(where: FlawPlace, found: Iterable<readonly [name: string, sentence: string]>): void {
+  #found(where: FlawPlace, found: Iterable<readonly [name: string, sentence: string]>): void {
     const known = new Set(Object.values(this.#flaws).flatMap((some) => [...some.keys()]));
     this.#flaws[where] = new Map(found);
     for (const [name, flaw] of this.#flaws[where]) {

@@ -1,8 +1,8 @@
 import { Fault } from "../../core/fault.ts";
 import { atOnceBytesMax, jsonType } from "../../core/formats/json.ts";
-import { isAmong, parseEtags } from "../access/etag.ts";
 import type { rateLimitHeaders } from "../limit/bucket.ts";
 import { newStages } from "../sets/stages.ts";
+import { isAmong, parseEtags } from "./etag.ts";
 
 /**
  * Begins an exchange with a request's address and headers.

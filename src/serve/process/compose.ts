@@ -7,7 +7,7 @@ import { version } from "../../core/version.ts";
 import type { Installation } from "../../installation/installation.ts";
 import type { ServingDatabases } from "../../installation/serving.ts";
 import { boundedKinds } from "../../kinds/kind.ts";
-import { type Checkpoint, entriesMax, Journal, type MeasuredBatch } from "../../record/journal.ts";
+import { entriesMax, Journal, type LaneCheckpoint, type MeasuredBatch } from "../../record/journal.ts";
 import type { RunningNotary } from "../../record/notary/link.ts";
 import type { NewestCheckpoint } from "../../record/notary/newest-checkpoint.ts";
 import { commandsLane } from "../../record/segment.ts";
@@ -137,7 +137,7 @@ function openJournals(
   measure: (batch: MeasuredBatch) => void,
 ) {
   const store = openJournal();
-  const checkpoint = (reached: Checkpoint) => log({ event: "checkpoint", ...reached });
+  const checkpoint = (reached: LaneCheckpoint) => log({ event: "checkpoint", ...reached });
   const tooLate = () => new Fault("unavailable", "writing audit entries took over 2 s");
   const deadline = new Deadline(recordDeadlineMs, tooLate);
   const given = { append: store.append, auditKey, now: Date.now, checkpoint, measure, deadline };

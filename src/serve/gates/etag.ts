@@ -1,5 +1,5 @@
 import { isSameMac, macOf } from "../../core/hash.ts";
-import type { Caller } from "./authenticate.ts";
+import type { Caller } from "../access/authenticate.ts";
 
 /*
  * The tag of an answer: 43 base64url characters in double quotes. It is an HMAC over the key's id, the project, the
