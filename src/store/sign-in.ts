@@ -5,6 +5,10 @@ import { promisify } from "node:util";
 export const signInFailures = {
   SIGN_IN_CLEAR:
     "asks for the password in a form that others can read or guess, on a way that is not verified: nothing was sent. Use sslmode=verify-full, or scram-sha-256 in its pg_hba.conf.",
+  SIGN_IN_UNASKED:
+    "asks for no password, on a way that is not verified, so anybody may be there. Use sslmode=verify-full, or scram-sha-256 in its pg_hba.conf; or take the password out of DATABASE_URL.",
+  SIGN_IN_FEW_ROUNDS:
+    "asks for fewer than 4,096 rounds of SCRAM, on a way that is not verified, so the password was not used: raise scram_iterations there, and set the password again; or use sslmode=verify-full.",
   SIGN_IN_ROUNDS:
     "asks for more than 600,000 rounds of SCRAM, so the password was not used: lower scram_iterations there, and set the password again.",
   SIGN_IN_METHOD:
@@ -17,10 +21,12 @@ export const signInFailures = {
 /** @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-START-UP */
 const [ok, clear, md5, sasl, saslContinue, saslFinal] = [0, 3, 5, 10, 11, 12];
 const roundsMax = 600_000;
+/** By RFC 7677. With fewer, whoever poses as the server could try more passwords against the proof that it gets. */
+const roundsMin = 4096;
 
 /**
  * One sign-in to PostgreSQL. The server may be anybody: each message is answered once and in its order, what takes time
- * does not block, and only SCRAM is answered where others may listen or pose as the server.
+ * does not block, and where others may listen or pose as the server, only SCRAM counts.
  *
  * The patched driver calls `answer` for each message of authentication. Before `isDone` it accepts few other messages.
  */
@@ -51,8 +57,11 @@ export class PostgresSignIn {
     }
     this.#next = [];
     const { user, password, isVerified } = this.#login;
-    if (type === ok) this.isDone = true;
-    else if (type === sasl) return this.#begin(body);
+    if (type === ok) {
+      // It has proved nothing, and the password says that it should.
+      if (isMethod && password !== "" && !isVerified) throw failure("SIGN_IN_UNASKED");
+      this.isDone = true;
+    } else if (type === sasl) return this.#begin(body);
     else if (type === saslContinue) return this.#prove(text(body));
     else if (type === saslFinal) this.#verify(text(body));
     else if (!isVerified) throw failure("SIGN_IN_CLEAR");
@@ -82,6 +91,7 @@ export class PostgresSignIn {
     const ours = this.#clientFirst.slice("n=*,r=".length);
     if (!nonce.startsWith(ours) || nonce === ours) throw failure("SIGN_IN_PROTOCOL");
     if (Number(rounds) > roundsMax) throw failure("SIGN_IN_ROUNDS");
+    if (Number(rounds) < roundsMin && !this.#login.isVerified) throw failure("SIGN_IN_FEW_ROUNDS");
     const salted = await derive(this.#login.password, Buffer.from(salt, "base64"), Number(rounds), 32, "sha256");
     const withoutProof = `c=biws,r=${nonce}`;
     const exchange = `${this.#clientFirst},${serverFirst},${withoutProof}`;

@@ -58,6 +58,20 @@ describe("who may be anybody", () => {
     expect([server.knows("keyhole", salt), server.connections()]).toEqual([false, 1]);
   });
 
+  test("must ask for it if there is one; on this machine it need not", async () => {
+    const refuses = Buffer.concat([message("E", "SERROR\0C42P01\0Mno\0\0"), message("Z", "I")]);
+    const letsIn: Spoil = (step) => (step === "sasl" ? Buffer.concat([authentication(0), message("Z", "I")]) : refuses);
+    const [server, other] = [await start(letsIn), await start(letsIn)];
+    expect(await sentenceOf(beyond(server))).toBe(signInFailures.SIGN_IN_UNASKED);
+    const withoutPassword = new Servers(
+      parsePostgresUrl(`postgres://keyhole@0.0.0.0:${other.port}/keyhole`, {}).servers,
+    );
+    for (const servers of [here(server), withoutPassword]) {
+      expect(await sentenceOf(servers)).not.toStartWith("asks for");
+      expect(servers.refusal).toBeUndefined();
+    }
+  });
+
   test.each([
     ["in the clear", authentication(3)],
     ["as md5", authentication(5, salt)],
@@ -111,6 +125,20 @@ describe("SCRAM", () => {
       const server = await start(undefined, rounds);
       expect(await sentenceOf(beyond(server))).toBe(signInFailures.SIGN_IN_ROUNDS);
     }
+  });
+
+  test("of fewer than 4,096 rounds is refused from whoever may be anybody, and does on this machine", async () => {
+    for (const [rounds, isRefused] of [
+      [1, true],
+      [4095, true],
+      [4096, false],
+    ] as const) {
+      const sentence = await sentenceOf(beyond(await start(undefined, rounds)));
+      expect([rounds, sentence === signInFailures.SIGN_IN_FEW_ROUNDS]).toEqual([rounds, isRefused]);
+    }
+    const local = here(await start(undefined, 1));
+    await sentenceOf(local);
+    expect(local.refusal).toBeUndefined();
   });
 
   test("of 600,000 rounds lets everything else go on", async () => {
