@@ -61,6 +61,20 @@ withPostgres("the role that serve runs under", () => {
     await w.run(`drop role "${readers}"`);
   });
 
+  test("must be able to prove that a commit waited for its standby: else nothing in doubt counts as stored", async () => {
+    const store = installation.openJournal();
+    const batch = { lane: "of-the-grants", firstSeq: 1, lastSeq: 1, at: Date.now(), mac: Buffer.alloc(32) };
+    const append = (again: boolean) => store.append({ ...batch, texts: "[]", entries: "{}" }, again);
+    expect(await append(false)).toEqual({ outcome: "durable" });
+    await w.run("revoke execute on function pg_logical_emit_message(boolean, text, text) from public");
+    const reason = expect.stringContaining("may not call pg_logical_emit_message");
+    expect(await append(true)).toEqual({ outcome: "unknown", reason });
+    await w.run("grant execute on function pg_logical_emit_message(boolean, text, text) to public");
+    expect(await append(true)).toEqual({ outcome: "durable" });
+    await store.close();
+    await w.run("delete from audit_segments where lane = 'of-the-grants'");
+  });
+
   test("answers every endpoint", async () => {
     const where = "project=web&environment=production";
     for (const path of [

@@ -58,14 +58,20 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
     return undefined;
   };
   /**
-   * Whether what is committed here is where commits are promised to be. A row that is there may be on one server only:
-   * if somebody ends the wait for a synchronous standby, PostgreSQL keeps the row, and says so in a warning at most. The
-   * log is in order, so a commit that waits its turn proves those before it.
+   * Why what is committed here may not be where commits are promised to be; undefined if it is. A row that is there may be
+   * on one server only: if somebody ends the wait for a synchronous standby, PostgreSQL keeps the row, and says so in a
+   * warning at most. The log is in order, so a commit that waits its turn proves those before it.
    */
-  const isPromised = async () => {
+  const doubt = async (): Promise<string | undefined> => {
     const before = notices;
-    await ask(commitOfNothing, []);
-    return notices === before;
+    try {
+      await ask(commitOfNothing, []);
+      return notices === before ? undefined : "the wait for a synchronous standby was cut short";
+    } catch (error) {
+      if (error instanceof Fault) return error.message;
+      const code = databaseErrorCode(error);
+      return code === noRight ? noProofMessage : code;
+    }
   };
   /**
    * Stores again what the server lacks of what was acknowledged by another one, before anything new. What keeps that out
@@ -88,7 +94,8 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
     if (mayLackMore) lost.unknown += 1;
     if (told.broughtBack > 0 || mayLackMore) servers.tell({ event: "lane_moved", ...told, mayLackMore });
     // What is told once is stored: if this fails, the next try finds it there.
-    if (notices !== before && !(await isPromised())) throw new Fault("unavailable", cutShort.reason ?? "");
+    const doubted = notices === before ? undefined : await doubt();
+    if (doubted !== undefined) throw new Fault("unavailable", doubted);
     owed = [];
   };
   const settle = async () => {
@@ -135,7 +142,8 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
         const before = notices;
         const stored = await store(segment.at, parameters, isCounted);
         if (stored === undefined) return keptOut();
-        if (notices !== before && !(await isPromised())) return cutShort;
+        const doubted = notices === before ? undefined : await doubt();
+        if (doubted !== undefined) return { outcome: "unknown", reason: doubted };
         if (stored["server"] === null) return { outcome: "refused", counts: countsOf(reads, stored["counted"]) };
         answered(stored["server"]);
         homes.set(segment.lane, stored["server"] as string);
@@ -156,9 +164,10 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
         }
         if (reason === noRight) return { outcome: "refused", reason: noRightMessage };
         if (!again || reason !== uniqueViolation) return { outcome: "refused", reason };
-        const isDurable = await isPromised().catch(() => false);
-        if (isDurable && segment !== undefined) recent.add({ segment, reads });
-        return isDurable ? { outcome: "durable" } : cutShort;
+        const doubted = await doubt();
+        if (doubted !== undefined) return { outcome: "unknown", reason: doubted };
+        if (segment !== undefined) recent.add({ segment, reads });
+        return { outcome: "durable" };
       }
     },
     lost,
@@ -294,7 +303,6 @@ const passing = /^(?:40|53|55|57|58)\w{3}$|^25P04$/;
 const bringDeadline = new Deadline(30_000, () => new Fault("unavailable", "it took over 30 s"));
 const bringWithinMs = 60_000;
 const batchBytesMax = 256 * 1024;
-const cutShort: Appended = { outcome: "unknown", reason: "the wait for a synchronous standby was cut short" };
 /** Commits without a change, and waits for it as for any other. A role needs no right for it. */
 const commitOfNothing = "select pg_catalog.pg_logical_emit_message(true, 'keyhole', '')";
 
@@ -365,3 +373,5 @@ const catalogueOf = (partition: string) => `pg_class as month join pg_inherits o
       and not inhdetachpending`;
 const noRightMessage =
   "the database role may not append to the partitions of the audit: run `keyhole db grants --role NAME --apply` as the owner of the tables";
+const noProofMessage =
+  "the database role may not call pg_logical_emit_message, which proves that commits wait for their standby: grant execute on function pg_logical_emit_message(boolean, text, text) to public";
