@@ -9,6 +9,7 @@ import postgres0007 from "./postgres/0007_cosignatures.sql" with { type: "text" 
 import postgres0008 from "./postgres/0008_last_reads.sql" with { type: "text" };
 import postgres0009 from "./postgres/0009_job_reads.sql" with { type: "text" };
 import postgres0010 from "./postgres/0010_journal.sql" with { type: "text" };
+import postgres0011 from "./postgres/0011_leaves.sql" with { type: "text" };
 import sqlite0000 from "./sqlite/0000_tables.sql" with { type: "text" };
 import sqlite0001 from "./sqlite/0001_organization_seal.sql" with { type: "text" };
 import sqlite0002 from "./sqlite/0002_persons.sql" with { type: "text" };
@@ -20,6 +21,7 @@ import sqlite0007 from "./sqlite/0007_cosignatures.sql" with { type: "text" };
 import sqlite0008 from "./sqlite/0008_last_reads.sql" with { type: "text" };
 import sqlite0009 from "./sqlite/0009_job_reads.sql" with { type: "text" };
 import sqlite0010 from "./sqlite/0010_journal.sql" with { type: "text" };
+import sqlite0011 from "./sqlite/0011_leaves.sql" with { type: "text" };
 
 /** The migrations in order, with their moments. Written by `bun run generate`. */
 export const postgres = [
@@ -34,6 +36,7 @@ export const postgres = [
   { text: postgres0008, at: 1795642202467 },
   { text: postgres0009, at: 1795798348797 },
   { text: postgres0010, at: 1795889370619 },
+  { text: postgres0011, at: 1795905663354 },
 ];
 export const sqlite = [
   { text: sqlite0000, at: 1795321606395 },
@@ -47,4 +50,5 @@ export const sqlite = [
   { text: sqlite0008, at: 1795642205442 },
   { text: sqlite0009, at: 1795798355273 },
   { text: sqlite0010, at: 1795889373192 },
+  { text: sqlite0011, at: 1795905564790 },
 ];

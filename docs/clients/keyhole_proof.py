@@ -36,6 +36,7 @@ def check(line, keys, witnesses=()):
         raise Wrong("its entry, salt and path do not lead to the root of its segment")
     if not _leads(_hash(0, proof["segment"].encode()), index, size, tree_path, head):
         raise Wrong("its segment and path do not lead to the root that is signed")
+    at = proof["entry"].get("at", at)
     return {"receipt": proof["receipt"], "origin": text.split("\n")[0], "at": at, "entry": proof["entry"],
             "size": size, "cosigned": cosigned}
 
@@ -100,6 +101,8 @@ def _parse_entry(value, depth=0):
     """Refuses what not every language writes the same: other names than ASCII letters, and deep nesting."""
     inner = value if isinstance(value, list) else value.values() if isinstance(value, dict) else []
     names = value if isinstance(value, dict) else []
+    if depth == 0 and isinstance(value, dict) and type(value.get("at", 0)) is not int:
+        raise ValueError
     if (depth == 0 and not isinstance(value, dict)) or (depth == 16 and isinstance(value, (dict, list))):
         raise ValueError
     for name in names:

@@ -288,15 +288,16 @@ def _entry(texts, lists, row):
     return entry
 
 
-def leaf_of(salt_key, row):
-    """The leaf of a segment, hashed."""
+def leaf_of(salt_key, rows):
+    """The leaf of segments that follow each other, hashed."""
     hashes = []
-    for at, entry in enumerate(entries(row)):
-        salt = mac_of(salt_key, "keyhole audit salt v1", row["lane"], row["first_seq"] + at)
-        hashes.append(_hash(0, salt, _canonical(entry).encode()))
+    for row in rows:
+        for at, entry in enumerate(entries(row)):
+            salt = mac_of(salt_key, "keyhole audit salt v1", row["lane"], row["first_seq"] + at)
+            hashes.append(_hash(0, salt, _canonical(dict(entry, at=row["at"])).encode()))
     root = base64.b64encode(root_of(hashes)).decode()
-    numbers = f"{row['first_seq']}-{row['last_seq']}"
-    return _hash(0, f"keyhole audit segment v1\n{row['lane']}\n{numbers}\n{row['at']}\n{root}\n".encode())
+    lane, numbers, at = rows[0]["lane"], f"{rows[0]['first_seq']}-{rows[-1]['last_seq']}", rows[-1]["at"]
+    return _hash(0, f"keyhole audit segment v1\n{lane}\n{numbers}\n{at}\n{root}\n".encode())
 
 
 def root_of(hashes):
@@ -361,25 +362,25 @@ def _verify_chains(tables, audit_key):
 
 
 def _verify_tree(tables, system):
-    """Each leaf is that of a segment, and each head is signed over the first leaves."""
+    """Each leaf is that of its segments, and each head is signed over the first leaves."""
     salt_key = _derive(system["audit"], "salt key")
     signed = {head["size"]: head["note"] for head in tables["audit_checkpoints_signed"]}
     origin = f"keyhole/{_derive(system['audit'], 'installation id')[:8].hex()}"
     keys = [_verifier(origin, seed) for purpose, seed in system.items() if purpose.startswith("notary ")]
     peaks = []
-    segments = {(row["lane"], row["last_seq"]): row for row in tables["audit_segments"]}
+    segments = lanes(tables)
     dropped = {row["lane"]: row["seq"] for row in tables["audit_checkpoints"]}
     leaves = sorted(tables["audit_leaves"], key=lambda row: row["leaf"])
     for number, leaf in enumerate(leaves):
-        lane, last = leaf["lane"], leaf["last_seq"]
-        segment = segments.pop((lane, last), None)
+        lane, first, last = leaf["lane"], leaf["first_seq"], leaf["last_seq"]
+        rows = [row for row in segments.get(lane, []) if first <= row["first_seq"] <= last]
         if leaf["leaf"] != number:
             yield f"Leaf {number} is missing."
             return
-        if segment is None and last > dropped.get(lane, 0):
-            yield f"{lane}:{last} is in the tree and not in the audit."
-        if segment is not None and leaf_of(salt_key, segment) != leaf["hashes"][:32]:
-            yield f"{lane}:{last} is not what the tree has."
+        if last > dropped.get(lane, 0) and sum(row["last_seq"] - row["first_seq"] + 1 for row in rows) < last - first + 1:
+            yield f"{lane}:{first}-{last} is in the tree and not in the audit."
+        elif rows and leaf_of(salt_key, rows) != leaf["hashes"][:32]:
+            yield f"{lane}:{first}-{last} is not what the tree has."
         peaks.append(leaf["hashes"][:32])
         for _ in range((~number & number + 1).bit_length() - 1):
             peaks[-2:] = [_hash(1, *peaks[-2:])]

@@ -172,7 +172,7 @@ function unproved({ wrong, moreWrong, entries }: Checked): Problem {
 
 function provedOne({ receipt, origin, at, entry, tree, cosignedAt }: Proved, witnesses: readonly Verifier[]): string {
   const what = `Proved: entry ${receipt} of ${origin}, of ${formatTime(at)}: ${describeEntry(entry)}.`;
-  return `${what} It is in the tree of ${counted(tree.size, "segment")} that was signed${byWitnesses(witnesses, cosignedAt)}.`;
+  return `${what} It is in the tree of ${counted(tree.size, "leaf", "leaves")} that was signed${byWitnesses(witnesses, cosignedAt)}.`;
 }
 
 function provedAll({ entries, fromAt, toAt }: Checked, { origin, cosignedAt }: Proved, witnesses: readonly Verifier[]) {

@@ -18,6 +18,11 @@ export function sealLeaves(auditKey: Uint8Array, leaves: LeafSet): string {
   return `leaves ${ranges} ${macOfRanges(auditKey, ranges).toString("hex")}`;
 }
 
+/** Seals the loss of some entries of a leaf. @param left - the root over those that are left */
+export function sealLeft(auditKey: Uint8Array, leaf: number, left: Uint8Array): string {
+  return macOf(auditKey, ["keyhole audit left v1", leaf, Buffer.from(left).toString("hex")]).toString("hex");
+}
+
 /** The leaves of a text of {@link sealLeaves}; undefined if it is none, or its mac is another one. */
 export function openLeaves(auditKey: Uint8Array, text: string): LeafSet | undefined {
   const [, ranges, mac = ""] = /^leaves ([\d,-]*) ([0-9a-f]{64})$/.exec(text) ?? [];
@@ -42,5 +47,5 @@ export function hasLeaf(set: LeafSet, leaf: number): boolean {
 }
 
 function macOfRanges(auditKey: Uint8Array, ranges: string): Buffer {
-  return macOf(auditKey, ["keyhole audit leaves v1", ranges]);
+  return macOf(auditKey, ["keyhole audit leaves v2", ranges]);
 }

@@ -10,10 +10,10 @@ import { openTreeHead } from "./tree-note.ts";
  *
  *   format    "keyhole audit proof v1"
  *   receipt   LANE:NUMBER
- *   entry     the entry whole
+ *   entry     the entry whole; its member `at` is its time in epoch milliseconds
  *   salt      base64: the entry's leaf is SHA-256(0x00, salt, the entry as JSON in the form of RFC 8785)
  *   path      hashes in base64, from that leaf to the root of its segment
- *   segment   the segment's leaf (`leaf.ts`), which has lane, numbers, time and this root
+ *   segment   the leaf that it is in (`leaf.ts`), which has lane, numbers, time and this root
  *   proof     that this leaf is in the tree of a signed head, as https://c2sp.org/tlog-proof spells it
  *
  * There are no other members, the text is UTF-8, numbers are whole, as digits alone, and the entry's members have names
@@ -114,7 +114,7 @@ function checkPaths(proof: Parsed, { tree, times }: OpenedHead): Proved | Unprov
     return { wrong: "its segment and path do not lead to the root that is signed" };
   }
   const origin = note.slice(0, note.indexOf("\n"));
-  return { receipt, origin, at, entry, tree, cosignedAt: times };
+  return { receipt, origin, at: (entry as { readonly at?: number }).at ?? at, entry, tree, cosignedAt: times };
 }
 
 const treeProofFormat = "c2sp.org/tlog-proof@v1";
@@ -139,7 +139,7 @@ function parseProof(document: unknown): Parsed | string {
   const hashes = Array.isArray(path) ? path.map(parseHash) : [undefined];
   const parsed = {
     receipt: typeof receipt === "string" && parseReceipt(receipt) ? receipt : undefined,
-    entry: isEntry(entry) ? (entry as object) : undefined,
+    entry: isEntry(entry) && isTimed(entry as object) ? (entry as object) : undefined,
     salt: parseHash(salt),
     path: hashes.includes(undefined) ? undefined : (hashes as Buffer[]),
     segment: typeof segment === "string" ? parseSegment(segment) : undefined,
@@ -157,6 +157,11 @@ function isEntry(value: unknown, depth = 0): boolean {
   if (depth === depthMax) return false;
   if (Array.isArray(value)) return depth > 0 && value.every((one) => isEntry(one, depth + 1));
   return Object.entries(value).every(([name, member]) => /^[A-Za-z]+$/.test(name) && isEntry(member, depth + 1));
+}
+
+/** Whether its time, if it has one, is a number. */
+function isTimed({ at }: { readonly at?: unknown }): boolean {
+  return at === undefined || (Number.isSafeInteger(at) && (at as number) >= 0);
 }
 
 /** Keyhole's own have three levels. */

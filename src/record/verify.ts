@@ -1,9 +1,9 @@
 import { isSameMac, macOf } from "../core/hash.ts";
 import { type Acceptance, type Flaw, flawsMax, gapName, type Range, sealGap } from "./flaw.ts";
 import { isWhole, type LaneEnd } from "./head.ts";
-import { segmentTree } from "./leaf.ts";
-import { hasLeaf, openLeaves, sealLeaves, unionOf } from "./leaf-set.ts";
-import { type Segment, segmentMac } from "./segment.ts";
+import { Leaf } from "./leaf.ts";
+import { hasLeaf, openLeaves, sealLeaves, sealLeft, unionOf } from "./leaf-set.ts";
+import { decodeEntries, type Segment, segmentMac } from "./segment.ts";
 import { leafHash } from "./tree.ts";
 
 /** The last entry of a lane that retention dropped, the mac of its segment, and a seal ({@link sealDropped}). */
@@ -52,18 +52,34 @@ export async function knownLeaves(auditKey: Uint8Array, chain: Pick<Chain, "know
 /** The end of a segment, which the next one of its lane follows. */
 type Link = { readonly lane: string; readonly lastSeq: number; readonly mac: Buffer };
 
-/** A segment as it is stored, and the leaf that has its lane and last entry beside its hash; null if there is none. */
-export type StoredSegment = Segment & { readonly leaf?: number | null; readonly hashes?: Buffer | null };
+/** A leaf as it is stored: the entries that it is of, as its columns say. */
+export type LeafOfSegments = {
+  readonly leaf: number;
+  readonly lane: string;
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  readonly hashes: Buffer;
+};
 
-/** Whether a segment is what its leaf is of, if it has one. */
-export function isOfLeaf(saltKey: Uint8Array, { hashes, ...segment }: StoredSegment): boolean {
-  if (hashes == null) return true;
-  const text = segmentTree(saltKey, segment)?.leaf;
-  return text !== undefined && leafHash(text).equals(hashes.subarray(0, 32));
+/** A segment as it is stored, and the leaf that has it or comes next in the lane; null if there is none. */
+export type StoredSegment = Segment & { readonly leaf?: LeafOfSegments | null };
+
+/** Whether a segment is in the tree, as the columns say. */
+export function isCovered({ leaf, firstSeq }: StoredSegment): boolean {
+  return leaf != null && leaf.firstSeq <= firstSeq;
 }
 
+/** The segments of one leaf so far, and what is missing between them. */
+type Group = { readonly of: LeafOfSegments; readonly built: Leaf; isOther: boolean; readonly gaps: Range[] };
+/** Consecutive entries that the tree has and the audit has not: whole leaves, and seals of what is left of others. */
+type Gone = {
+  readonly range: Range & { lastSeq: number };
+  readonly leaves: [number, number][];
+  readonly seals: string[];
+};
+
 /**
- * Goes through segments in order of lane and sequence. Each must follow the one before, and hash to its leaf of the tree.
+ * Goes through segments in order of lane and sequence. Each must follow the one before, and all of a leaf must hash to it.
  * In the end each leaf must have had its segment, unless retention dropped that or a person accepted its loss. Nothing is
  * believed because of the columns beside a hash: a leaf that leads to no fitting segment is a flaw.
  */
@@ -76,6 +92,9 @@ export class AuditWalk {
   readonly #flawedLanes = new Set<string>();
   /** 1 for each leaf that has a segment. */
   readonly #found: Uint8Array;
+  /** What the audit has not of leaves that it has otherwise, with a seal of what is left of each. */
+  readonly #partial = new Map<number, { readonly gaps: readonly Range[]; readonly seal?: string }>();
+  #group: Group | undefined;
   #acceptances: Promise<readonly Acceptance[]> | undefined;
   #link: Link | undefined;
   #moreFlaws = 0;
@@ -124,48 +143,93 @@ export class AuditWalk {
 
   /**
    * Goes on to the next segment, and notes what is wrong with it, or missing before it.
-   * @returns whether it follows the one before or a loss that was accepted, and is what its leaf is of
+   * @param entries - undefined if they are not as Keyhole writes them. Those of a leaf are looked at with that
+   * @returns whether it can be read, and follows the one before or a loss that was accepted
    */
-  async pass(segment: StoredSegment): Promise<boolean> {
+  async pass(segment: StoredSegment, entries = isCovered(segment) ? [] : decodeEntries(segment)): Promise<boolean> {
     const { lane, firstSeq, lastSeq, mac } = segment;
     if (this.#link?.lane !== lane) this.#lanes += 1;
     this.#entries += lastSeq - firstSeq + 1;
     const link = await this.#linkTo(segment);
     const follows = firstSeq === link.lastSeq + 1 && segmentMac(this.#auditKey, link.mac, segment).equals(mac);
     const isInOrder = follows || (await this.#isAccepted(link, segment));
+    const isReadable = entries !== undefined;
     const gap = gapBefore(link, segment);
     const isBehindGap = gap.seq <= gap.lastSeq;
     if (isBehindGap && !isInOrder)
       this.#add({ ...gap, what: "broken", seals: [sealGap(this.#auditKey, gap, segment)] });
-    const isLeaf = this.#isLeaf(segment);
-    if (!isLeaf) this.#flawedLanes.add(lane);
-    if (!isLeaf || !(isInOrder || isBehindGap)) this.#noteChanged(segment);
+    await this.#join(segment);
+    if (isInOrder ? !isReadable : !isBehindGap) this.#noteChanged(segment);
     this.#link = { lane, lastSeq: Math.max(lastSeq, link.lastSeq), mac };
-    return isInOrder && isLeaf;
+    return isInOrder && isReadable;
+  }
+
+  /** Adds a segment to its leaf, and judges the leaf before if that is another one. */
+  async #join(segment: StoredSegment): Promise<void> {
+    const of = isCovered(segment) ? segment.leaf : undefined;
+    if (this.#group?.of.leaf !== of?.leaf) await this.close();
+    if (of == null || this.#saltKey === undefined) return;
+    const { lane, firstSeq } = segment;
+    this.#group ??= { of, built: new Leaf(this.#saltKey, { lane, firstSeq: of.firstSeq }), isOther: false, gaps: [] };
+    const { built, gaps } = this.#group;
+    if (firstSeq > built.lastSeq + 1) gaps.push({ lane, seq: built.lastSeq + 1, lastSeq: firstSeq - 1 });
+    if (firstSeq <= built.lastSeq || !built.add(segment)) this.#group.isOther = true;
+  }
+
+  /** Judges the last leaf: no segment of it follows. */
+  async close(): Promise<void> {
+    if (this.#group === undefined) return;
+    const { of, built, isOther, gaps } = this.#group;
+    this.#group = undefined;
+    const { leaf, lane, firstSeq, lastSeq } = of;
+    this.#found[leaf] = 1;
+    if (leafHash(built.text).equals(of.hashes.subarray(0, 32)) && !isOther) return;
+    if (built.lastSeq < lastSeq) gaps.push({ lane, seq: built.lastSeq + 1, lastSeq });
+    const seal = sealLeft(this.#auditKey, leaf, built.root);
+    const known = (await this.#known()).filter(({ seals }) => seals.includes(seal));
+    if (!isOther && gaps.length > 0 && known.length > 0) {
+      for (const range of known) this.#accept(range);
+      return;
+    }
+    this.#flawedLanes.add(lane);
+    if (isOther || gaps.length === 0) {
+      const isNamed = this.#flaws.some((one) => one.lane === lane && one.lastSeq >= firstSeq && one.seq <= lastSeq);
+      if (!isNamed) this.#add({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
+    } else if (this.#partial.size < flawsMax) this.#partial.set(leaf, { gaps, seal });
   }
 
   /** Notes the leaves whose segments did not pass. What retention dropped, or a person accepted, until now is known. */
   async end(): Promise<void> {
+    await this.close();
     const { accepted, pruned } = await knownLeaves(this.#auditKey, this.#chain);
     const lost: number[] = [];
     for (const [leaf, isFound] of this.#found.entries()) {
+      if (this.#partial.has(leaf)) lost.push(leaf);
       if (isFound === 1 || hasLeaf(pruned, leaf)) continue;
       const known = accepted.find(({ leaves }) => hasLeaf(leaves, leaf))?.range;
       if (known === undefined) lost.push(leaf);
       else this.#accept(known);
     }
-    const gone: { range: Range & { lastSeq: number }; leaves: number[] }[] = [];
-    for await (const { leaf, ...range } of this.#chain.leavesAt(lost)) {
-      const before = gone.findLast((one) => one.range.lane === range.lane);
-      if (before?.range.lastSeq === range.seq - 1) {
-        before.leaves.push(leaf);
-        before.range.lastSeq = range.lastSeq;
-      } else if (this.#flaws.length + gone.length < flawsMax) gone.push({ range, leaves: [leaf] });
-      else this.#moreFlaws += 1;
+    const gone: Gone[] = [];
+    const ofLane = new Map<string, Gone>();
+    for await (const { leaf, ...whole } of this.#chain.leavesAt(lost)) {
+      const { gaps, seal } = this.#partial.get(leaf) ?? { gaps: [whole] };
+      for (const gap of gaps) {
+        let one = ofLane.get(gap.lane);
+        if (one?.range.lastSeq !== gap.seq - 1) {
+          one = { range: { ...gap }, leaves: [], seals: [] };
+          ofLane.set(gap.lane, one);
+          if (this.#flaws.length + gone.length < flawsMax) gone.push(one);
+          else this.#moreFlaws += 1;
+        }
+        one.range.lastSeq = gap.lastSeq;
+        if (seal === undefined) one.leaves.push([leaf, leaf]);
+        else one.seals.push(seal);
+      }
     }
-    for (const { range, leaves } of gone) {
+    for (const { range, leaves, seals } of gone) {
       this.#flawedLanes.add(range.lane);
-      const seals = [sealLeaves(this.#auditKey, unionOf([leaves.map((leaf) => [leaf, leaf] as const)]))];
+      if (leaves.length > 0) seals.unshift(sealLeaves(this.#auditKey, unionOf([leaves])));
       this.#add({ ...range, what: "gone", seals });
     }
   }
@@ -183,12 +247,6 @@ export class AuditWalk {
     return isBetween && isProved(this.#auditKey, dropped) ? { lane, lastSeq: dropped.seq, mac: dropped.mac } : before;
   }
 
-  #isLeaf(segment: StoredSegment): boolean {
-    if (segment.leaf == null || this.#saltKey === undefined) return true;
-    this.#found[segment.leaf] = 1;
-    return isOfLeaf(this.#saltKey, segment);
-  }
-
   #noteChanged({ lane, firstSeq, lastSeq }: Segment): void {
     const before = this.#flaws.at(-1);
     const goesOn = before?.lane === lane && before.lastSeq >= firstSeq - 1;
@@ -204,13 +262,17 @@ export class AuditWalk {
   /** Whether the gap before the segment is known. If so, its acceptance binds the segment. */
   async #isAccepted(link: Link, segment: Segment): Promise<boolean> {
     const gap = gapBefore(link, segment);
-    this.#acceptances ??= this.#chain.known().then(({ acceptances }) => acceptances);
-    const known = (await this.#acceptances).filter((one) => gapName(one) === gapName(gap));
+    const known = (await this.#known()).filter((one) => gapName(one) === gapName(gap));
     if (known.length === 0) return false;
     const seal = sealGap(this.#auditKey, gap, segment);
     if (!known.some(({ seals }) => seals.includes(seal))) return false;
     this.#accept(gap);
     return true;
+  }
+
+  #known(): Promise<readonly Acceptance[]> {
+    this.#acceptances ??= this.#chain.known().then(({ acceptances }) => acceptances);
+    return this.#acceptances;
   }
 
   #accept({ lane, seq, lastSeq }: Range): void {

@@ -325,15 +325,16 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
     seal: bytes("seal").notNull(),
   });
 
-  /** The Merkle tree over the segments of all lanes (`record/tree.ts`), in the notary's order. Retention keeps it. */
+  /** The Merkle tree over what all lanes wrote (`record/tree.ts`), in the notary's order. Retention keeps it. */
   const auditLeaves = table(
     "audit_leaves",
     {
       /** From 0, without gaps. A primary key, so that of two notaries one appends and the other reads again. */
       leaf: bigint("leaf").primaryKey(),
       lane: text("lane").notNull(),
-      /** The last entry of the segment. */
+      /** Its last and first entry. */
       lastSeq: bigint("last_seq").notNull(),
+      firstSeq: bigint("first_seq").notNull(),
       /** The leaf's hash, and those of the nodes that it completes, by level: 32 bytes each. */
       hashes: bytes("hashes").notNull(),
     },

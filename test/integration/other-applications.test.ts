@@ -73,13 +73,14 @@ const ours = async ({ run }: Place) =>
   (await run("select hash from keyhole_migrations order by created_at")).map(({ hash }) => hash);
 const hashesOf = ({ dialect }: Place) => migrations[dialect].map(({ hash }) => hash);
 
-/** Puts the journal where programs before `0010_journal` have it. */
+/** Puts the journal where programs before `0010_journal` have it, and undoes what later ones made. */
 async function putBack(place: Place): Promise<void> {
   await share(place);
   for (const { hash, folderMillis } of migrations[place.dialect].slice(0, 10)) {
     await place.run(`insert into ${place.shared} (hash, created_at) values ('${hash}', ${folderMillis})`);
   }
   await place.run("drop table keyhole_migrations");
+  await place.run("alter table audit_leaves drop column first_seq");
 }
 
 const [early, late] = [1_500_000_000_000, 1_999_999_999_999];

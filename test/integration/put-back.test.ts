@@ -41,10 +41,12 @@ describeBoth("a database that was put back", (w) => {
   const notary = async (checkpoint = knowing(), log: LogEvent[] = []) => {
     return notaryOf(w, { database, checkpoint, log: (event) => log.push(event) });
   };
-  /** Adds entries of commands, and signs them. @returns how many segments the tree has */
+  /** Adds entries of commands, and signs each. @returns how many leaves the tree has */
   const grow = async (count: number, checkpoint?: NewestCheckpoint) => {
-    for (let done = 0; done < count; done++) await w.organization();
-    await (await notary(checkpoint)).round();
+    for (let done = 0; done < count; done++) {
+      await w.organization();
+      await (await notary(checkpoint)).round();
+    }
     return size();
   };
   const size = async () =>
@@ -163,8 +165,8 @@ describeBoth("a database that was put back", (w) => {
     const [newest] = await w.run("select note from audit_checkpoints_signed order by size desc limit 1");
     expect(readFileSync(file, "utf8")).toBe(newest?.["note"] as string);
     await back();
-    expect(await compared(running)).toContain("its tree has 2 segments, and this process has seen 5 segments.");
-    expect(await compared(knowing(file))).toContain(`and the file ${file} has seen 5 segments.`);
+    expect(await compared(running)).toContain("its tree has 2 leaves, and this process has seen 5 leaves.");
+    expect(await compared(knowing(file))).toContain(`and the file ${file} has seen 5 leaves.`);
     expect(readFileSync(file, "utf8")).toBe(newest?.["note"] as string);
     // Without either, nothing on this host knows better.
     expect(await compared(knowing())).toBeUndefined();
@@ -262,7 +264,7 @@ describeBoth("a database that was put back", (w) => {
       throw new Error("no");
     };
     await expect(accept(running, refused)).rejects.toThrow("no");
-    expect(deeds).toEqual([expect.stringContaining("with 2 segments in its tree")]);
+    expect(deeds).toEqual([expect.stringContaining("with 2 leaves in its tree")]);
     expect(await listAudit(w.admin, { actions: ["audit.accept-restore"] })).toEqual([]);
 
     // What was shown is no more: neither is anything done.
@@ -278,11 +280,11 @@ describeBoth("a database that was put back", (w) => {
       await all.promise;
     };
     const six = await Promise.all(Array.from({ length: 6 }, () => accept(knowing(file), together)));
-    for (const { document } of six) expect(document).toMatchObject({ size: 5 });
+    for (const { document } of six) expect(document).toMatchObject({ size: 3 });
     await unsigned();
     const startedAt = Date.now() - 1;
     const slower = accept(knowing(file), async () => void (await accept(knowing(file))));
-    expect((await slower).document).toMatchObject({ size: 5 });
+    expect((await slower).document).toMatchObject({ size: 3 });
     // One that was started at once, and is slower, is shown nothing.
     const seventh = await accept(knowing(), refused, startedAt);
     expect(seventh.sentence).toContain("accepted already");
@@ -291,7 +293,7 @@ describeBoth("a database that was put back", (w) => {
     ]);
     const signers = await signersOf(database);
     const head = openTreeHead(readFileSync(file, "utf8"), signers);
-    expect(head?.size).toBe(5);
+    expect(head?.size).toBe(3);
     expect(head?.acceptedAt).toBeGreaterThan(Date.now() - 60_000);
     // Hosts that knew more learn of it from the database, and so does the next notary.
     for (const one of [running, other, knowing(join(folder, "other"))]) expect(await compared(one)).toBeUndefined();
@@ -299,14 +301,14 @@ describeBoth("a database that was put back", (w) => {
     await grow(3);
     expect(await compared(other)).toBeUndefined();
     const later = openTreeHead(readFileSync(join(folder, "other"), "utf8"), signers);
-    expect(later).toMatchObject({ size: 8, acceptedAt: head?.acceptedAt as number });
+    expect(later).toMatchObject({ size: 6, acceptedAt: head?.acceptedAt as number });
     expect((await verifyAudit(w.admin)).flaws).toEqual([]);
     // What was accepted is this loss: this history put back, and the old one, are refused.
     await accepted();
-    expect(await compared(other)).toContain("its tree has 5 segments");
+    expect(await compared(other)).toContain("its tree has 3 leaves");
     await back();
-    expect(await compared(other)).toContain("its tree has 2 segments");
-    expect(await compared(knowing(file))).toContain("its tree has 2 segments");
+    expect(await compared(other)).toContain("its tree has 2 leaves");
+    expect(await compared(knowing(file))).toContain("its tree has 2 leaves");
     // Nor is it accepted by one that was started a moment after, on a host that knows no better.
     await accepted();
     await accept(knowing());
@@ -346,19 +348,19 @@ describeBoth("a database that was put back", (w) => {
     expect(await compared(running)).toBeUndefined();
     expect(await compared(knowing(file, witness))).toBeUndefined();
     await back();
-    const known = "its tree has 2 segments, and the witness witness.example has seen 5 segments.";
+    const known = "its tree has 2 leaves, and the witness witness.example has seen 5 leaves.";
     const copy = "Or a copy of it was started with the same KEYHOLE_WITNESS, and had more signed.";
     expect(await compared(knowing(undefined, witness))).toContain(`${known} ${copy} If that was meant`);
     expect(await compared(running)).not.toContain("a copy of it");
     expect(await compared(knowing(join(folder, "of-nothing"), witness))).toContain(known);
-    expect(await compared(running)).toContain("and this process has seen 5 segments.");
+    expect(await compared(running)).toContain("and this process has seen 5 leaves.");
     expect(await compared(knowing())).toBeUndefined();
     const log: LogEvent[] = [];
     const late = await notary(knowing(undefined, witness), log);
     await late.round();
     expect(log).toEqual([{ event: "audit_flaw", flaw: expect.stringContaining(known) }]);
     expect(await size()).toBe(2);
-    // The witness remembers 5 segments for ever, and signs no other tree.
+    // The witness remembers 5 leaves for ever, and signs no other tree.
     await accept(knowing(undefined, witness));
     for (const one of [knowing(undefined, witness), knowing(file, witness), running]) {
       expect(await compared(one)).toBeUndefined();
@@ -377,7 +379,7 @@ describeBoth("a database that was put back", (w) => {
     const key = (await signersOf(database))[0]?.publicKey;
     await before();
     for (const table of [...treeTables, "audit_signers"]) await w.run(`delete from ${table}`);
-    const known = "it has no signed checkpoint, and the witness witness.example has seen one of 3 segments.";
+    const known = "it has no signed checkpoint, and the witness witness.example has seen one of 3 leaves.";
     expect(await compared(knowing(undefined, witness))).toContain(known);
     // A notary makes the same key again, and signs nothing with it.
     const late = await notary(knowing(undefined, witness));
@@ -403,7 +405,7 @@ describeBoth("a database that was put back", (w) => {
     const text = openNote(note, [signer]) ?? "";
     const wrongClock = answering(() => new Response(note + cosign(text, ours, Date.now())));
     await back();
-    expect(await compared(knowing(undefined, witness, wrongClock))).toContain("has seen 3 segments");
+    expect(await compared(knowing(undefined, witness, wrongClock))).toContain("has seen 3 leaves");
     await accept(knowing(undefined, wrongClock));
     expect(await compared(knowing(undefined, witness, wrongClock))).toBeUndefined();
     const signed = await knowing().compare(database);
@@ -442,7 +444,7 @@ describeBoth("a database that was put back", (w) => {
     }
     // What is really signed by both refuses, so these lies were judged.
     const honest = answering(of(cosigned(real)));
-    expect(await compared(knowing(undefined, honest))).toContain("the witness witness.example has seen 9 segments");
+    expect(await compared(knowing(undefined, honest))).toContain("the witness witness.example has seen 9 leaves");
     // Nobody waits for one that never answers, and an old head takes nothing back.
     const silent = answering(() => new Promise(() => {}));
     expect(await compared(knowing(undefined, silent))).toBeUndefined();

@@ -321,7 +321,10 @@ describeBoth("what the tables hold against the record", (w) => {
       values ('commands', ${seq + 1}, ${seq + 1}, ${at}, ${Buffer.alloc(32, 1)}, ${made.texts}, ${made.entries})`;
     await notary.round();
     expect((await w.ask("/organization", { key })).status).toBe(200);
-    expect(flaws()).toEqual([`Lane commands: the chain breaks at entry ${seq + 1}.`]);
+    expect(flaws()).toEqual([
+      `Lane commands: the chain breaks at entry ${seq + 1}.`,
+      expect.stringContaining("its row in audit_heads does not fit its end"),
+    ]);
     await w.sql`delete from audit_segments where lane = 'commands' and first_seq = ${seq + 1}`;
   });
 

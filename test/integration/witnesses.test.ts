@@ -175,7 +175,7 @@ describeBoth("the notary's witnesses", (w) => {
     const { head } = await treeEnd(database);
     const witnesses = asking(liar(() => new Response(`${head?.size}\n`, { status: 409 })));
     await witnesses.ask();
-    expect(reasons()).toEqual([`it has signed another tree of ${head?.size} segments`]);
+    expect(reasons()).toEqual([`it has signed another tree of ${head?.size} leaves`]);
   });
 
   test("who have signed more than the database has are said to be away", async () => {

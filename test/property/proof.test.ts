@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { AuditEntry } from "../../src/record/entry.ts";
-import { segmentTree } from "../../src/record/leaf.ts";
+import { entrySalt, type Leaf, leafOf } from "../../src/record/leaf.ts";
 import { signerOf } from "../../src/record/note.ts";
 import { checkProof, type EntryProof, encodeTreeProof, proofFormat } from "../../src/record/proof.ts";
-import { encodeEntries, type Segment } from "../../src/record/segment.ts";
+import { decodeEntries, encodeEntries, type Segment } from "../../src/record/segment.ts";
 import { completingLeaf, leafHash, type Node, proveInclusion, Tree } from "../../src/record/tree.ts";
 import { signTreeHead } from "../../src/record/tree-note.ts";
 import { entry } from "../support/journal.ts";
@@ -28,21 +28,22 @@ function segmentsOf(sizes: readonly number[]): Segment[] {
 /** What a notary and `audit prove` make of segments: a proof of each entry against the tree of the first of them. */
 async function proofsOf(segments: readonly Segment[], size: number, by = signer): Promise<EntryProof[]> {
   const tree = new Tree();
-  const trees = segments
-    .slice(0, size)
-    .map((segment) => segmentTree(saltKey, segment) as NonNullable<ReturnType<typeof segmentTree>>);
-  const rows = trees.map(({ leaf }) => tree.append(leafHash(leaf)));
+  const trees = segments.slice(0, size).map((segment) => leafOf(saltKey, [segment]) as Leaf);
+  const rows = trees.map(({ text }) => tree.append(leafHash(text)));
   const read = async (nodes: readonly Node[]) =>
     nodes.map((node) => rows[completingLeaf(node)]?.[node.level] as Buffer);
   const note = signTreeHead({ size, root: tree.root, acceptedAt: 0 }, by);
-  const all = trees.map(async ({ leaf, salted, prove }, index) => {
+  const all = trees.map(async (leaf, index) => {
     const proof = encodeTreeProof(index, await proveInclusion(index, size, read), note);
-    const { lane, firstSeq } = segments[index] as Segment;
+    const segment = segments[index] as Segment;
+    const { lane, firstSeq, at } = segment;
     return Promise.all(
-      salted.map(async ({ entry, salt }, at): Promise<EntryProof> => {
-        const path = (await prove(at)).map((hash) => hash.toString("base64"));
-        const receipt = `${lane}:${firstSeq + at}`;
-        return { format: proofFormat, receipt, entry, salt: salt.toString("base64"), path, segment: leaf, proof };
+      (decodeEntries(segment) ?? []).map(async (entry, position): Promise<EntryProof> => {
+        const seq = firstSeq + position;
+        const path = (await leaf.prove(seq)).map((hash) => hash.toString("base64"));
+        const salt = entrySalt(saltKey, lane, seq).toString("base64");
+        const receipt = `${lane}:${seq}`;
+        return { format: proofFormat, receipt, entry: { ...entry, at }, salt, path, segment: leaf.text, proof };
       }),
     );
   });

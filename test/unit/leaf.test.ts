@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash, hkdfSync } from "node:crypto";
 import type { AuditEntry } from "../../src/record/entry.ts";
-import { entryLeaf, entrySalt, segmentTree } from "../../src/record/leaf.ts";
+import { entryLeaf, entrySalt, leafOf } from "../../src/record/leaf.ts";
 import { encodeEntries, type Segment } from "../../src/record/segment.ts";
 import { leafHash } from "../../src/record/tree.ts";
 import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
@@ -21,9 +21,13 @@ describe("the leaf of a segment, version 1,", () => {
     for (const [index, entry] of (entries as unknown as AuditEntry[]).entries()) {
       const salt = entrySalt(saltKey, lane, firstSeq + index);
       expect(salt.toString("hex")).toBe(salts[index] as string);
-      expect(entryLeaf(salt, entry).subarray(32).toString("utf8")).toBe(texts[index] as string);
+      expect(
+        entryLeaf(salt, { ...entry, at: vector.at })
+          .subarray(32)
+          .toString("utf8"),
+      ).toBe(texts[index] as string);
     }
-    expect(segmentTree(saltKey, segmentOf(vector))?.leaf).toBe(leaf);
+    expect(leafOf(saltKey, [segmentOf(vector)])?.text).toBe(leaf);
     expect(leafHash(leaf).toString("hex")).toBe(hash);
   });
 
@@ -37,16 +41,16 @@ describe("the leaf of a segment, version 1,", () => {
       { ...segment, ...encodeEntries(entries.toReversed()) },
       ...entries.map((entry, at) => ({ ...segment, ...encodeEntries(entries.with(at, { ...entry, project: "x" })) })),
     ];
-    const leaves = others.map((other) => segmentTree(saltKey, other)?.leaf);
+    const leaves = others.map((other) => leafOf(saltKey, [other])?.text);
     expect(leaves).not.toContain(undefined);
-    const known = [three.leaf, segmentTree(Buffer.alloc(32), segment)?.leaf, ...leaves];
+    const known = [three.leaf, leafOf(Buffer.alloc(32), [segment])?.text, ...leaves];
     expect(new Set(known).size).toBe(known.length);
   });
 
   test("does not exist for a segment that Keyhole did not write", () => {
     const segment = segmentOf(three);
     for (const damaged of [{ lastSeq: segment.lastSeq + 1 }, { entries: "{}" }, { texts: "[]" }])
-      expect(segmentTree(saltKey, { ...segment, ...damaged })?.leaf).toBeUndefined();
+      expect(leafOf(saltKey, [{ ...segment, ...damaged }])?.text).toBeUndefined();
   });
 
   test("has a salt for each entry, under a key that nobody without the audit key has", () => {
@@ -59,7 +63,7 @@ describe("the leaf of a segment, version 1,", () => {
       .update(Buffer.of(0))
       .update(three.texts[0] as string)
       .digest();
-    expect(leafHash(entryLeaf(salt, entry as AuditEntry)).equals(guessed)).toBe(false);
+    expect(leafHash(entryLeaf(salt, { ...(entry as AuditEntry), at: three.at })).equals(guessed)).toBe(false);
     const derived = (label: string) =>
       Buffer.from(hkdfSync("sha256", Buffer.alloc(32, 1), "", Buffer.from(`\0\0\0${label}`), 32));
     expect(saltKeyOf(Buffer.alloc(32, 1))).toEqual(derived("\x12keyhole 1 salt key"));

@@ -8,6 +8,7 @@ import { chainOf } from "../../record/store/chain.ts";
 import { beginAgain } from "../../record/store/last-reads.ts";
 import { segmentsByLane } from "../../record/store/segments.ts";
 import { type SignedHead, treeEnd } from "../../record/store/tree-end.ts";
+import { lastTaken } from "../../record/store/tree-search.ts";
 import { openTreeHead } from "../../record/tree-note.ts";
 import { AuditWalk } from "../../record/verify.ts";
 import type { Database } from "../../store/database.ts";
@@ -45,7 +46,7 @@ export const acceptRestore = operation({
       return { seen, document: { size }, sentence: already.sentence, apply: async () => already };
     }
     if (isPart) throw new Refused("conflict", checkpoint.putBack ?? "");
-    const deed = `accept the database as it is, with ${counted(size, "segment")} in its tree. What was written after them is lost: keys that were revoked and persons who were removed since then are back`;
+    const deed = `accept the database as it is, with ${counted(size, "leaf", "leaves")} in its tree. What was written after them is lost: keys that were revoked and persons who were removed since then are back`;
     return { deed, seen, document: { size }, apply: () => accept(admin, seen) };
   },
 });
@@ -58,7 +59,7 @@ async function accept(
 ): Promise<Outcome> {
   const permit = Permit.operator(admin);
   const { checkpoint, database, keyring, systemKeys, now } = admin;
-  const before = counted(size, "segment");
+  const before = counted(size, "leaf", "leaves");
   const { signers } = await openSigners(database, keyring, systemKeys.audit);
   const change = { action, organization: null, names: [String(size)] } as const;
   await writing(admin, permit, async (admin) => {
@@ -112,8 +113,8 @@ function acceptedAlready(head: Pick<SignedHead, "size" | "note"> | undefined): O
 /** Whether somebody has put on record that they accept a tree of this size, and nobody has signed that yet. */
 async function isOnRecord(database: Database, auditKey: Uint8Array, size: number): Promise<boolean> {
   const walk = new AuditWalk(auditKey, chainOf(database));
-  const start = { lane: commandsLane, seq: 1 };
-  for await (const segment of segmentsByLane(database, { isInTree: false }, start)) {
+  const start = { lane: commandsLane, seq: (await lastTaken(database, commandsLane)) + 1 };
+  for await (const segment of segmentsByLane(database, {}, start)) {
     const isInOrder = await walk.pass(segment);
     const entries = decodeEntries(segment) ?? [];
     if (isInOrder && entries.some((one) => one.action === action && one.names[0] === String(size))) return true;

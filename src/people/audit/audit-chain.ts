@@ -92,7 +92,7 @@ async function verifySegments(
     whole?.progress(reported);
   }
   whole?.progress(walk.entries);
-  if (whole) await walk.end();
+  await (whole ? walk.end() : walk.close());
   const tree = await verifyPublic(database, log);
   const compared = await compareCheckpoints(auditKey, loggedChainOf(database), whole?.checkpoints ?? []);
   const accepted = [...walk.accepted, ...compared.accepted];
@@ -334,5 +334,7 @@ async function keep(admin: AdminContext, mark: Mark): Promise<void> {
 /** A sentence about it. */
 export function describeComparison({ with: other, size = 0, reason }: HeadComparison): string {
   if (reason !== undefined) return `Not compared with ${other}: ${reason}.`;
-  return size === 0 ? `Asked ${other}: it shows no head.` : `Compared with ${other}: ${counted(size, "segment")}.`;
+  return size === 0
+    ? `Asked ${other}: it shows no head.`
+    : `Compared with ${other}: ${counted(size, "leaf", "leaves")}.`;
 }

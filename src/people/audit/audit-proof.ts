@@ -1,16 +1,18 @@
 import { parseReceipt, receiptName } from "../../core/receipt.ts";
 import { Refused } from "../../core/refused.ts";
-import { segmentTree } from "../../record/leaf.ts";
+import type { AuditEntry } from "../../record/entry.ts";
+import { entrySalt, type Leaf, leafOf } from "../../record/leaf.ts";
 import { findVerifiers } from "../../record/notary/signers.ts";
 import { encodeVerifier, parseWitness } from "../../record/note.ts";
 import { type EntryProof, encodeTreeProof, proofChecker, proofFormat } from "../../record/proof.ts";
-import type { Segment } from "../../record/segment.ts";
+import { decodeEntries, type Segment } from "../../record/segment.ts";
 import { segmentsByLane } from "../../record/store/segments.ts";
-import { leafOf, newestCosigned } from "../../record/store/tree.ts";
+import { leafHolding, newestCosigned } from "../../record/store/tree.ts";
 import { readNodes, type SignedHead, treeEnd } from "../../record/store/tree-end.ts";
 import { cosignedNote, headFrom } from "../../record/store/tree-search.ts";
 import { leafHash, proveInclusion, verifyInclusion } from "../../record/tree.ts";
 import { openTreeHead } from "../../record/tree-note.ts";
+import type { LeafOfSegments } from "../../record/verify.ts";
 import { saltKeyOf } from "../../seal/keyring.ts";
 import type { Database } from "../../store/database.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -139,39 +141,51 @@ async function openProver({ database, keyring, systemKeys }: AdminContext): Prom
   const heads = [cosigned, newest].filter((head) => head !== undefined);
   const notes = await Promise.all(heads.map((head) => cosignedNote(database, head, [...signed.keys()])));
   const saltKey = saltKeyOf(systemKeys.audit);
+  // Segments of one leaf follow each other.
+  let made: { readonly leaf: number; readonly tree: Leaf | undefined } | undefined;
   const check = proofChecker((await findVerifiers(database, keyring, systemKeys.audit)).signers);
   return {
     prove: async (segment, seqs) => {
       if (seqs.length === 0) return [];
-      const leaf = await leafOf(database, segment);
-      const at = heads.findIndex(({ size }) => leaf !== undefined && leaf < size);
+      const stored = await leafHolding(database, segment.lane, segment.lastSeq);
+      const at = heads.findIndex(({ size }) => stored !== undefined && stored.leaf < size);
       const head = heads[at];
-      if (head === undefined || leaf === undefined) return undefined;
-      const tree = segmentTree(saltKey, segment);
+      if (head === undefined || stored === undefined) return undefined;
+      const { leaf } = stored;
+      const tree = made?.leaf === leaf ? made.tree : await makeLeaf(database, saltKey, stored);
+      made = { leaf, tree };
       const path = await pathOf(database, head, leaf);
-      if (tree === undefined || !verifyInclusion(leafHash(tree.leaf), leaf, head, path)) throw notInTree(segment);
+      if (tree === undefined || !verifyInclusion(leafHash(tree.text), leaf, head, path)) throw notInTree(segment);
       const proof = encodeTreeProof(leaf, path, notes[at] ?? "");
+      const entries = decodeEntries(segment) ?? [];
       return Promise.all(
         seqs.map(async (seq) => {
-          const index = seq - segment.firstSeq;
-          const { entry, salt } = tree.salted[index] as (typeof tree.salted)[number];
-          const made = {
+          const proved = {
             format: proofFormat,
             receipt: receiptName({ lane: segment.lane, firstSeq: seq, lastSeq: seq }),
-            entry,
-            salt: salt.toString("base64"),
-            path: (await tree.prove(index)).map((hash) => hash.toString("base64")),
-            segment: tree.leaf,
+            entry: { ...(entries[seq - segment.firstSeq] as AuditEntry), at: segment.at },
+            salt: entrySalt(saltKey, segment.lane, seq).toString("base64"),
+            path: (await tree.prove(seq)).map((hash) => hash.toString("base64")),
+            segment: tree.text,
             proof,
           } as const;
-          const found = check(made);
+          const found = check(proved);
           if ("wrong" in found)
             throw new Refused("conflict", cannotProve(segment, `the proof would not hold: ${found.wrong}`));
-          return made;
+          return proved;
         }),
       );
     },
   };
+}
+
+async function makeLeaf(database: Database, saltKey: Uint8Array, stored: LeafOfSegments): Promise<Leaf | undefined> {
+  const segments: Segment[] = [];
+  for await (const one of segmentsByLane(database, {}, { lane: stored.lane, seq: stored.firstSeq })) {
+    if (one.firstSeq > stored.lastSeq) break;
+    segments.push(one);
+  }
+  return leafOf(saltKey, segments);
 }
 
 function pathOf(database: Database, { size }: SignedHead, leaf: number): Promise<Buffer[]> {

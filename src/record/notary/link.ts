@@ -54,7 +54,7 @@ export async function startNotary(
   log: Log,
 ): Promise<RunningNotary> {
   const unasked = openWitnesses(witnesses).map(({ verifier }) => [verifier.name, "no notary asks it"]);
-  let known: Pick<Notary, KnownParts> = { flaws: 1, away: Object.fromEntries(unasked), completeAt: Date.now() };
+  const known = { flaws: 1, away: Object.fromEntries(unasked), completeAt: Date.now(), stop };
   let failure: string | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let thread: Worker | undefined;
@@ -72,16 +72,16 @@ export async function startNotary(
       timer = setTimeout(begin, againMs);
       return;
     }
-    known = { ...known, flaws: 0, away: {} };
+    Object.assign(known, { flaws: 0, away: {} });
     thread = new Worker(threadUrl("record/notary/thread.ts"));
     thread.onmessage = ({ data }: MessageEvent<NotaryNews>) => {
       if ("log" in data) log(data.log);
-      else if ("flaws" in data) known = data;
+      else if ("flaws" in data) Object.assign(known, data);
       else closed.resolve();
     };
     thread.onerror = ({ message }) => {
       failed(`its thread ended: ${message}`);
-      known = { ...known, flaws: known.flaws + 1 };
+      known.flaws += 1;
       closed.resolve();
     };
     const { signers, flaws: damaged } = found;
@@ -90,26 +90,16 @@ export async function startNotary(
     const order: NotaryOrder = { open: file, auditKey, name, seeds, damaged, checkpointFile, witnesses, kindsByRead };
     thread.postMessage(order);
   };
+  async function stop() {
+    isStopping = true;
+    clearTimeout(timer);
+    if (thread === undefined) return;
+    thread.postMessage({ close: true } satisfies NotaryOrder);
+    await closed.promise;
+    thread.terminate();
+  }
   await begin();
-  return {
-    get flaws() {
-      return known.flaws;
-    },
-    get away() {
-      return known.away;
-    },
-    get completeAt() {
-      return known.completeAt;
-    },
-    stop: async () => {
-      isStopping = true;
-      clearTimeout(timer);
-      if (thread === undefined) return;
-      thread.postMessage({ close: true } satisfies NotaryOrder);
-      await closed.promise;
-      thread.terminate();
-    },
-  };
+  return known;
 }
 
 const againMs = 1000;

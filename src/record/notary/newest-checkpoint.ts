@@ -385,10 +385,10 @@ function requireReadable(file: string): void {
 
 /** Why the stored tree does not go on from a known head; undefined if it does, or if its loss was accepted. */
 async function whyPutBack(database: Database, { from, head }: Known, stored: NotedHead | undefined) {
-  if (stored === undefined) return `it has no signed checkpoint, and ${from} has seen one of ${segments(head)}.`;
+  if (stored === undefined) return `it has no signed checkpoint, and ${from} has seen one of ${leaves(head)}.`;
   if (stored.acceptedAt > head.acceptedAt) return undefined;
   if (stored.acceptedAt < head.acceptedAt || stored.size < head.size) {
-    return `its tree has ${segments(stored)}, and ${from} has seen ${segments(head)}.`;
+    return `its tree has ${leaves(stored)}, and ${from} has seen ${leaves(head)}.`;
   }
   if (head.size === 0) return undefined;
   try {
@@ -400,8 +400,8 @@ async function whyPutBack(database: Database, { from, head }: Known, stored: Not
   return `its tree is another one than ${from} has seen.`;
 }
 
-function segments({ size }: NotedHead): string {
-  return `${size} segment${size === 1 ? "" : "s"}`;
+function leaves({ size }: NotedHead): string {
+  return `${size} ${size === 1 ? "leaf" : "leaves"}`;
 }
 
 /** That entries are in no signed head. @param at - when the newest one was signed; undefined if there is none */

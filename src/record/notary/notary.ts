@@ -6,18 +6,18 @@ import type { Database } from "../../store/database.ts";
 import { whyFailed } from "../../store/failures.ts";
 import { describeFlaw, type Flaw, gapName } from "../flaw.ts";
 import { LastReads } from "../last-reads.ts";
-import { segmentTree } from "../leaf.ts";
+import { Leaf } from "../leaf.ts";
 import type { Signer } from "../note.ts";
 import { describeDifference } from "../record.ts";
 import { commandsLane, decodeEntries } from "../segment.ts";
 import { chainOf } from "../store/chain.ts";
 import { areReadsStored, noteAllStored, storeLastReads } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { appendLeaves, type LeafRow, leavesInOrder, readTree, segmentBefore } from "../store/tree.ts";
+import { appendLeaves, lanesBehind, leavesInOrder, readTree } from "../store/tree.ts";
 import { leafHash, type Tree, type TreeHead } from "../tree.ts";
 import { signTreeHead } from "../tree-note.ts";
 import { TreeWalk } from "../tree-walk.ts";
-import { AuditWalk, headFlaws, isOfLeaf, type StoredSegment } from "../verify.ts";
+import { AuditWalk, headFlaws, isCovered, type StoredSegment } from "../verify.ts";
 import type { NewestCheckpoint } from "./newest-checkpoint.ts";
 import { StateWatch } from "./state-watch.ts";
 import type { Away } from "./witnessed-heads.ts";
@@ -67,21 +67,22 @@ export class Notary {
   readonly #reads: LastReads;
   /**
    * Sentences by name: of the tree's end, over which nothing is signed then; of the last pass over the tree, and of this
-   * one; of the segments outside the tree; of the end of people's lane; of the signers' rows; and of what the tables hold
+   * one; of what was new since that began; of the end of people's lane; of the signers' rows; and of what the tables hold
    * against the record.
    */
   readonly #flaws: Record<FlawPlace, FlawsFound> = {
-    ...{ end: new Map(), pass: new Map(), outside: new Map(), people: new Map(), signers: new Map(), state: new Map() },
+    ...{ end: new Map(), pass: new Map(), new: new Map(), people: new Map(), signers: new Map(), state: new Map() },
   };
-  #wholeAt = Number.NEGATIVE_INFINITY;
-  /** When the last round began that took in all that it saw. */
-  #completeAt = 0;
-  /** When such a round ended; at first, when this notary was made. */
+  /** When the last complete round ended; at first, when this notary was made. */
   #endedAt: number;
   #failure: string | undefined;
   /** Lanes of which the tree has other segments. They get no more leaves. */
   #flawedLanes: ReadonlySet<string> = new Set();
+  /** Entries that are in order now and were not once, by lane: the first of each. */
+  readonly #late = new Map<string, number>();
   #passedAt: number | undefined;
+  /** How many segments the last pass saw. */
+  #segments = Number.POSITIVE_INFINITY;
   #pass: Pass | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #working: Promise<void> | undefined;
@@ -152,9 +153,8 @@ export class Notary {
 
   /**
    * Takes in what is new and signs it; then compares the tables with the record, whatever is wrong with the tree; then
-   * looks again at a part of the old segments, until the next round is due. Once an hour that is followed by a look at
-   * all segments outside the tree: a flaw that was accepted is none any more, and a segment that a wrong clock dated too
-   * early is found. If one of these fails, the others are done all the same.
+   * looks again at a part of all segments, until the next round is due. If one of these fails, the others are done all
+   * the same.
    * @throws the first failure, in the end; the log has the others
    */
   async round(): Promise<void> {
@@ -167,17 +167,15 @@ export class Notary {
     let isDone = false;
     await part(async () => {
       const found = await this.#readTree();
-      head = found?.tree;
+      head = found;
       if (found === undefined) return;
-      const sinceAt = Math.max(this.#completeAt, found.signedAt) - lateMsMax;
-      [head, isDone] = await this.#takeIn(found.tree, startedAt, sinceAt);
+      [head, isDone] = await this.#takeIn(found, startedAt);
       if (isDone && !(await areReadsStored(this.#options.database)))
         await noteAllStored(this.#options.database, this.#options.now());
     });
     if (!this.#options.accepts) await part(() => this.#compareState(head));
     await part(() => this.#lookAtSigners());
     if (head !== undefined) await part(() => this.#goOn(head as TreeHead, startedAt));
-    if (isDone && startedAt - this.#wholeAt >= wholeEveryMs) await part(() => this.#lookOutside(startedAt));
     if (isDone && failures.length === 0) this.#endedAt = this.#options.now();
     const reasons = new Set(failures.map(whyFailed));
     for (const reason of [...reasons].slice(1)) this.#fail(reason);
@@ -185,67 +183,67 @@ export class Notary {
   }
 
   /**
-   * Takes in segments that the tree does not have yet, in order of lane.
-   * @param sinceAt - in epoch milliseconds: only segments from then on; undefined for all
+   * Takes in what the tree does not have yet, lane after lane: one leaf of each, unless that is much. The last leaf of
+   * the lane is held against its segments first.
    * @returns the head of the tree as it is stored then, and whether all was looked at
    */
-  async #takeIn(tree: Tree, startedAt: number, sinceAt?: number): Promise<[TreeHead, boolean]> {
+  async #takeIn(tree: Tree, startedAt: number): Promise<[TreeHead, boolean]> {
     const { database, auditKey, rest, now } = this.#options;
-    const walk = new AuditWalk(auditKey, chainOf(database));
-    const unreadable: Flaw[] = [];
+    const walk = new AuditWalk(auditKey, chainOf(database), { size: tree.size, saltKey: this.#saltKey });
     let head: TreeHead = { size: tree.size, root: tree.root };
     let batch: Leaf[] = [];
+    let leaf: Leaf | undefined;
+    let segments = 0;
     let isFirst = true;
     let isCut = false;
-    let ofLane: string | undefined;
-    let goesOn = true;
-    const append = async () => {
-      isFirst = await this.#append(tree, batch);
-      if (isFirst) head = { size: tree.size, root: tree.root };
-      batch = [];
+    const close = () => {
+      if (leaf !== undefined) batch.push(leaf);
+      leaf = undefined;
     };
-    for await (const segment of segmentsByLane(database, { isInTree: false, sinceAt })) {
-      await rest?.(shareForNew);
-      isCut = now() - startedAt > (sinceAt === undefined ? wholeWithinMs : roundEveryMs);
-      if (this.#stopping || isCut) break;
-      const entries = decodeEntries(segment);
-      const isInOrder = await walk.pass(segment);
-      // The reads of a segment with a flaw are stored all the same: the list of entries has them, too.
-      this.#reads.note(entries ?? [], segment.at);
-      const { lane, firstSeq, lastSeq } = segment;
-      if (lane !== ofLane) goesOn = !this.#flawedLanes.has(lane) && (await this.#goesOn(segment));
-      ofLane = lane;
-      if (!isInOrder || !goesOn) continue;
-      const found = segmentTree(this.#saltKey, segment, entries);
-      if (found === undefined) unreadable.push({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
-      else batch.push({ lane, lastSeq, hash: leafHash(found.leaf) });
-      if (batch.length < leavesPerHead) continue;
-      await append();
-      if (!isFirst) break;
+    const append = async () => {
+      close();
+      if (batch.length > 0) isFirst = await this.#append(tree, batch);
+      if (isFirst) head = { size: tree.size, root: tree.root };
+      [batch, segments] = [[], 0];
+    };
+    for (const [lane, seq] of await this.#lanes()) {
+      if (isCut || this.#stopping || !isFirst) break;
+      for await (const segment of segmentsByLane(database, {}, { lane, seq, withLeaf: true })) {
+        await rest?.(shareForNew);
+        isCut = now() - startedAt > roundEveryMs;
+        if (this.#stopping || isCut || !isFirst) break;
+        const entries = decodeEntries(segment);
+        const isInOrder = await walk.pass(segment, entries);
+        if (isCovered(segment)) continue;
+        // The reads of a segment with a flaw are stored all the same: the list of entries has them, too.
+        this.#reads.note(entries ?? [], segment.at);
+        const isFlawed = walk.flawedLanes.has(lane) || this.#flawedLanes.has(lane);
+        if (!isInOrder || isFlawed || entries === undefined) {
+          close();
+          continue;
+        }
+        if (!leaf?.takes(segment)) close();
+        leaf ??= new Leaf(this.#saltKey, segment);
+        leaf.add(segment, entries);
+        segments += 1;
+        if (segments >= segmentsPerHead) await append();
+      }
+      close();
     }
-    if (isFirst && batch.length > 0) await append();
+    if (isFirst) await append();
+    await walk.close();
     const isDone = isFirst && !this.#stopping && !isCut;
-    const found = named([...walk.flaws, ...unreadable]);
-    this.#found("outside", isDone && sinceAt === undefined ? found : [...this.#flaws.outside, ...found]);
-    if (isDone) this.#completeAt = startedAt;
+    this.#found("new", [...this.#flaws.new, ...named(walk.flaws)]);
+    if (isDone) this.#late.clear();
     if (isCut) this.#fail("There are more new entries than a round takes in within a minute: the next one goes on.");
     return [head, isDone];
   }
 
-  /** Whether the segment before this one, if it is there and in the tree, is the one that the tree has. */
-  async #goesOn({ lane, firstSeq }: StoredSegment): Promise<boolean> {
-    const before = await segmentBefore(this.#options.database, { lane, seq: firstSeq }, true);
-    return before === undefined || isOfLeaf(this.#saltKey, before);
-  }
-
-  /** Looks at all segments outside the tree, whenever they seem to be of, and at the end of people's lane. */
-  async #lookOutside(startedAt: number): Promise<void> {
-    const { database, auditKey } = this.#options;
-    const found = await this.#readTree();
-    if (found === undefined) return;
-    this.#found("people", named(await headFlaws(auditKey, chainOf(database))));
-    const [, isDone] = await this.#takeIn(found.tree, startedAt);
-    if (isDone) this.#wholeAt = startedAt;
+  /** The lanes with something new, and the entry from which on each is looked at. */
+  async #lanes(): Promise<ReadonlyMap<string, number>> {
+    const lanes = await lanesBehind(this.#options.database);
+    for (const [lane, seq] of this.#late) lanes.set(lane, Math.min(seq, lanes.get(lane) ?? seq));
+    return lanes;
   }
 
   async #lookAtSigners(): Promise<void> {
@@ -257,59 +255,82 @@ export class Notary {
   }
 
   /**
-   * Goes on with the pass over the tree and its segments, and in the end holds all leaves against the signed head. A pass
-   * takes an hour, or as long as it takes with the rest of each minute.
+   * Goes on with the pass: first over the leaves, which it holds against the signed head, then over all segments. A pass
+   * takes an hour, or as long as it takes with what is left of each minute.
    */
   async #goOn({ size, root }: TreeHead, startedAt: number): Promise<void> {
     const { database, auditKey, signers, rest, now } = this.#options;
+    const chain = chainOf(database);
     const begin = (): Pass => ({
       startedAt: this.#passedAt ?? startedAt,
       acceptedAt: this.#acceptedAt,
+      known: new Set(this.#flaws.new.keys()),
       tree: new TreeWalk(signers),
       leaves: 0,
-      next: 0,
-      walk: new AuditWalk(auditKey, chainOf(database), { size, saltKey: this.#saltKey }),
+      isTree: false,
+      walk: new AuditWalk(auditKey, chain, { size, saltKey: this.#saltKey }),
+      segments: 0,
       last: undefined,
     });
     // A tree that was put back, and accepted, is another one.
     const pass = this.#pass?.acceptedAt === this.#acceptedAt ? this.#pass : begin();
     // A pass whose round fails begins again.
     this.#pass = undefined;
-    const due = Math.ceil((size * (startedAt + roundEveryMs - pass.startedAt)) / passWithinMs);
-    const to = Math.min(size, Math.max(pass.next + leavesPerRound, due));
-    for await (const leaves of leavesInOrder(database, pass.leaves, to)) {
-      for (const leaf of leaves) pass.tree.pass(leaf);
-      await rest?.(shareForOld);
-    }
-    pass.leaves = Math.max(pass.leaves, to);
     let isCut = false;
-    for await (const segment of segmentsByLane(database, { isInTree: true }, undefined, pass.last)) {
+    const goesOn = async () => {
       await rest?.(shareForOld);
-      if (this.#stopping) return;
-      await pass.walk.pass(segment);
-      pass.last = segment;
-      pass.next += 1;
-      isCut = now() - startedAt >= roundEveryMs;
-      if (isCut || (pass.next >= to && to < size)) break;
+      isCut ||= now() - startedAt >= roundEveryMs;
+      return !isCut && !this.#stopping;
+    };
+    if (!pass.isTree) {
+      for await (const leaves of leavesInOrder(database, pass.leaves, size)) {
+        for (const leaf of leaves) pass.tree.pass(leaf);
+        pass.leaves = Math.max(pass.leaves, (leaves.at(-1)?.leaf ?? -1) + 1);
+        if (!(await goesOn())) break;
+      }
+      pass.isTree = !isCut;
+      if (pass.isTree) pass.tree.compareRoot({ size, root });
     }
-    if (!isCut) pass.next = to;
-    const isDone = to === size && !isCut;
+    // The first pass of a process takes all the time that there is. Later ones know how many segments there are.
+    const part = (this.#segments * (startedAt + roundEveryMs - pass.startedAt)) / passWithinMs;
+    const to = Math.max(pass.segments + segmentsPerRound, part);
+    let isDone: boolean = pass.isTree;
+    for await (const segment of segmentsByLane(database, {}, undefined, pass.last)) {
+      const isInOrder = await pass.walk.pass(segment);
+      if (isInOrder && segment.leaf != null && !isCovered(segment) && !this.#late.has(segment.lane))
+        this.#late.set(segment.lane, segment.firstSeq);
+      pass.last = segment;
+      pass.segments += 1;
+      if (pass.segments < to && (await goesOn())) continue;
+      isDone = false;
+      break;
+    }
+    if (this.#stopping) return;
     if (isDone) {
       await pass.walk.end();
-      pass.tree.compareRoot({ size, root });
       this.#passedAt = startedAt;
+      this.#segments = pass.segments;
     } else this.#pass = pass;
     const ofTree = pass.tree.flaws.map((sentence) => [sentence, sentence] as const);
     const found = [...named(pass.walk.flaws), ...ofTree];
     this.#found("pass", isDone ? found : [...this.#flaws.pass, ...found]);
     this.#flawedLanes = isDone ? pass.walk.flawedLanes : this.#flawedLanes.union(pass.walk.flawedLanes);
+    if (!isDone) return;
+    // What was new when the pass began is one of its own flaws by now, or none any more.
+    this.#found(
+      "new",
+      [...this.#flaws.new].filter(([name]) => !pass.known.has(name)),
+    );
+    this.#found("people", named(await headFlaws(auditKey, chain)));
   }
 
   /** @returns whether they are in the tree now; else another notary was faster, or a row of SQL is in their way */
   async #append(tree: Tree, leaves: readonly Leaf[]): Promise<boolean> {
     const { database, signers, checkpoint, log, now } = this.#options;
     const before = { size: tree.size, root: tree.root };
-    const rows = leaves.map(({ lane, lastSeq, hash }) => ({ lane, lastSeq, hashes: tree.append(hash) }));
+    const rows = leaves.map(({ lane, firstSeq, lastSeq, text }) => {
+      return { lane, firstSeq, lastSeq, hashes: tree.append(leafHash(text)) };
+    });
     const people = leaves.filter(({ lane }) => lane === commandsLane).map(({ lastSeq }) => lastSeq);
     this.#commands = Math.max(this.#commands, ...people);
     const noted = { size: tree.size, root: tree.root, acceptedAt: this.#acceptedAt, commands: this.#commands };
@@ -330,7 +351,7 @@ export class Notary {
   }
 
   /** The tree as it is stored; undefined if it is not one that was signed here, or does not go on from what is known. */
-  async #readTree(): Promise<{ readonly tree: Tree; readonly signedAt: number } | undefined> {
+  async #readTree(): Promise<Tree | undefined> {
     const { database, checkpoint, accepts, now } = this.#options;
     const { size, head, signed, acceptedAt, isPart } = await checkpoint.compare(database);
     this.#noteFile();
@@ -347,7 +368,7 @@ export class Notary {
       flaw = conflictOf(error);
     }
     this.#found("end", flaw === undefined ? [] : [[flaw, flaw]]);
-    return flaw === undefined && tree !== undefined ? { tree, signedAt: head?.at ?? 0 } : undefined;
+    return flaw === undefined ? tree : undefined;
   }
 
   async #compareState(head: TreeHead | undefined): Promise<void> {
@@ -377,37 +398,34 @@ export class Notary {
   }
 }
 
-type FlawPlace = "end" | "pass" | "outside" | "people" | "signers" | "state";
+type FlawPlace = "end" | "pass" | "new" | "people" | "signers" | "state";
 /** Sentences by name. */
 type FlawsFound = ReadonlyMap<string, string>;
 
 const named = (flaws: readonly Flaw[]) => flaws.map((flaw) => [gapName(flaw), describeFlaw(flaw)] as const);
 
-/** How far the leaves of the tree, and the segments that they are of, were compared. */
+/** How far the leaves of the tree, and all segments, were looked at. */
 type Pass = {
   readonly startedAt: number;
   readonly acceptedAt: number;
+  /** The flaws of what was new when it began. */
+  readonly known: ReadonlySet<string>;
   readonly tree: TreeWalk;
-  readonly walk: AuditWalk;
-  /** How many leaves, and segments of them, passed. */
+  /** How many leaves passed, and whether those are all. */
   leaves: number;
-  next: number;
+  isTree: boolean;
+  readonly walk: AuditWalk;
+  /** How many segments passed, and the last of them. */
+  segments: number;
   last: StoredSegment | undefined;
 };
 
-type Leaf = Omit<LeafRow, "hashes"> & { readonly hash: Buffer };
-
 const roundEveryMs = 60_000;
-const leavesPerHead = 1000;
-const wholeEveryMs = 3_600_000;
-/** For that long it takes in what was dated too early, or was in no order. What it took in is signed. */
-const wholeWithinMs = 600_000;
+const segmentsPerHead = 20_000;
 /** Some minutes less than an hour. */
 const passWithinMs = 3_300_000;
 /** At least. */
-const leavesPerRound = 1000;
-/** How far behind a server's clock may be: a segment that seems older is found in the next look at all. */
-const lateMsMax = 600_000;
+const segmentsPerRound = 1000;
 /** New entries and rows that were put back come first, but requests wait for the same processor. */
 const shareForNew = 0.5;
 /** What looks again at old segments takes no more than a tenth of a processor. */

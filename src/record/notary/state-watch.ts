@@ -2,7 +2,7 @@ import { conflictOf } from "../../core/refused.ts";
 import { saltKeyOf } from "../../seal/keyring.ts";
 import type { Database } from "../../store/database.ts";
 import { isSealedHead } from "../head.ts";
-import { segmentTree } from "../leaf.ts";
+import { leafOf } from "../leaf.ts";
 import {
   describeDifference,
   type Exception,
@@ -15,7 +15,7 @@ import { commandsLane, decodeEntries, type Segment } from "../segment.ts";
 import { chainOf } from "../store/chain.ts";
 import { addExceptions, readExceptions, readState } from "../store/exceptions.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { leafOf, segmentBefore } from "../store/tree.ts";
+import { leafHolding, segmentBefore } from "../store/tree.ts";
 import { readNodes } from "../store/tree-end.ts";
 import { leafHash, proveInclusion, type TreeHead, verifyInclusion } from "../tree.ts";
 import { AuditWalk, type Chain, isProved } from "../verify.ts";
@@ -143,15 +143,22 @@ function madeUp({ subject }: Exception): StateDifference {
   return { subject, recorded: "nothing", found: "made up in audit_exceptions" };
 }
 
-/** Whether the signed tree has exactly this segment. */
+/** Whether the signed tree has exactly this segment: its leaf is made again, with this one among those that it is of. */
 async function isInTree(database: Database, auditKey: Uint8Array, segment: Segment, tree: TreeHead | undefined) {
   if (tree === undefined) return false;
-  const leaf = await leafOf(database, segment);
-  const text = segmentTree(saltKeyOf(auditKey), segment)?.leaf;
-  if (leaf === undefined || leaf >= tree.size || text === undefined) return false;
+  const leaf = await leafHolding(database, segment.lane, segment.lastSeq);
+  if (leaf === undefined || leaf.leaf >= tree.size) return false;
+  const segments: Segment[] = [];
+  for await (const one of segmentsByLane(database, {}, { lane: segment.lane, seq: leaf.firstSeq })) {
+    if (one.firstSeq > leaf.lastSeq) break;
+    const isThis = one.firstSeq === segment.firstSeq && one.at === segment.at;
+    if (one.firstSeq !== segment.firstSeq || isThis) segments.push(one);
+  }
+  const made = leafOf(saltKeyOf(auditKey), segments);
+  if (made?.lastSeq !== leaf.lastSeq) return false;
   try {
-    const path = await proveInclusion(leaf, tree.size, (nodes) => readNodes(database, nodes));
-    return verifyInclusion(leafHash(text), leaf, tree, path);
+    const path = await proveInclusion(leaf.leaf, tree.size, (nodes) => readNodes(database, nodes));
+    return verifyInclusion(leafHash(made.text), leaf.leaf, tree, path);
   } catch (error) {
     conflictOf(error);
     return false;

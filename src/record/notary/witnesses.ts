@@ -66,7 +66,7 @@ export class Witnesses {
       return `it has signed ${asked} segments, and the newest head has ${head.size}`;
     }
     if (asked !== undefined && asked !== known) answer = await this.#submit(url, asked, head);
-    if (answer.status === 409 && asked === head.size) return `it has signed another tree of ${asked} segments`;
+    if (answer.status === 409 && asked === head.size) return `it has signed another tree of ${asked} leaves`;
     if (answer.status !== 200) return `it answered ${answer.status}`;
     const lines = answer.body.split("\n").map((line) => `${line}\n`);
     const signed = lines.map((line) => ({ line, at: cosignedAt(`${head.note}${line}`, verifier) }));

@@ -2,7 +2,7 @@ import { and, asc, eq, getTableColumns, gte, or, type SQL, sql } from "drizzle-o
 import type { Database } from "../../store/database.ts";
 import type { Segment } from "../segment.ts";
 import type { StoredSegment } from "../verify.ts";
-import { leafBeside } from "./tree-end.ts";
+import { besideLeaves, leafNumber } from "./tree-end.ts";
 
 // Audit segments are read in pages, so that memory is bounded and every statement is short.
 
@@ -15,19 +15,18 @@ export type SegmentFilter = {
   /** Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
   readonly beforeAt?: number | undefined;
-  /** Whether the tree has a leaf of it, as the columns of the leaves say. */
-  readonly isInTree?: boolean;
 };
 
 /**
  * Segments in order of lane, sequence and time, each with its leaf.
- * @param from - only this lane, from this sequence number on, and without leaves: then no table of the tree is read
+ * @param from - only this lane, from this sequence number on, and without leaves unless it says so: then no table of the
+ *   tree is read
  * @param after - only those behind this one
  */
 export async function* segmentsByLane(
   database: Database,
   filter: SegmentFilter,
-  from?: { readonly lane: string; readonly seq: number },
+  from?: { readonly lane: string; readonly seq: number; readonly withLeaf?: boolean },
   after?: Segment,
 ): AsyncGenerator<StoredSegment> {
   const { auditSegments: s } = database.tables;
@@ -39,7 +38,7 @@ export async function* segmentsByLane(
       const rest = last && sql`(${s.lane}, ${s.firstSeq}, ${s.at}) > (${last.lane}, ${last.firstSeq}, ${last.at})`;
       return and(matching(database, filter), start, rest);
     },
-    from === undefined,
+    from?.withLeaf ?? from === undefined,
   );
   for await (const page of found) yield* page;
 }
@@ -55,16 +54,17 @@ export async function* pages(
   withLeaf = false,
 ): AsyncGenerator<StoredSegment[]> {
   const { auditSegments: s } = tables;
+  const leafAt = withLeaf ? leafNumber(tables) : sql<null>`null`;
   let last: Segment | undefined;
   let size = firstPageSize;
   for (;;) {
     const rows = await db
-      .select({ ...getTableColumns(s), ...(withLeaf && leafBeside(tables)) })
+      .select({ ...getTableColumns(s), leafAt: leafAt.as("leaf_at") })
       .from(s)
       .where(where(last))
       .orderBy(...order)
       .limit(size);
-    if (rows.length > 0) yield rows;
+    if (rows.length > 0) yield await besideLeaves({ db, tables }, rows);
     if (rows.length < size) return;
     last = rows.at(-1);
     const length = rows.reduce((sum, { texts, entries }) => sum + texts.length + entries.length, 0);
@@ -78,9 +78,8 @@ const pageSizeMax = 256;
 const pageLength = 256 * 1024;
 
 export function matching(database: Database, filter: SegmentFilter): SQL | undefined {
-  const { texts = [], traces = [], sinceAt, beforeAt, isInTree } = filter;
+  const { texts = [], traces = [], sinceAt, beforeAt } = filter;
   const { auditSegments: s } = database.tables;
-  const { leaf } = leafBeside(database.tables);
   const occursIn = (text: string) => sql`${database.indexOf(s.texts, sql`${JSON.stringify(text)}`)} > 0`;
   const isInNames = (trace: string) => {
     // The lists of names stand between these two texts, which no name has in it as JSON (`record/segment.ts`).
@@ -98,7 +97,5 @@ export function matching(database: Database, filter: SegmentFilter): SQL | undef
     ...traces.map(isInNames),
     sinceAt === undefined ? undefined : gte(s.at, sinceAt),
     beforeAt === undefined ? undefined : sql`${s.at} < ${beforeAt}`,
-    // PostgreSQL expects few nulls, and would sort all segments for a page. Of numbers below 0 it expects a third.
-    isInTree === undefined ? undefined : sql`coalesce(${leaf}, -1) ${isInTree ? sql`>=` : sql`<`} 0`,
   );
 }

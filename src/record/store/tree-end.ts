@@ -2,8 +2,9 @@ import { desc, eq, inArray, max, type SQL, type SQLWrapper, sql } from "drizzle-
 import { Refused } from "../../core/refused.ts";
 import type { Database } from "../../store/database.ts";
 import type { LaneEnd } from "../head.ts";
-import { commandsLane } from "../segment.ts";
+import { commandsLane, type Segment } from "../segment.ts";
 import { completingLeaf, hashAt, type Node } from "../tree.ts";
+import type { StoredSegment } from "../verify.ts";
 
 /* Where the stored tree of the audit ends, and its nodes. */
 
@@ -55,20 +56,28 @@ export async function readNodes({ db, tables }: Database, nodes: readonly Node[]
   });
 }
 
-/** SQL condition: the leaf's columns name this segment. */
-export function isLeafOf({ auditLeaves: l, auditSegments: s }: Database["tables"]): SQL {
-  return sql`(${l.lane}, ${l.lastSeq}) = (${s.lane}, ${s.lastSeq})`;
+/**
+ * Of the leaf that has a segment, as its columns say, or that comes next in the lane. It is looked up by an index for one
+ * segment after the other: a page of a join would make PostgreSQL join all that there are.
+ */
+export function leafFrom({ auditLeaves: l, auditSegments: s }: Database["tables"], column: SQLWrapper): SQL {
+  // Drizzle leaves the table's name out of columns, but not within a fragment.
+  const found = sql`${l.lane} = ${s.lane} and ${l.lastSeq} >= ${s.lastSeq} order by ${l.lastSeq} limit 1`;
+  return sql`(select ${column} from ${l} where ${found})`;
 }
 
-/**
- * The leaf of each segment that is read, and its hashes. It is looked up by an index for one segment after the other: a
- * page of a join would make PostgreSQL join all that there are.
- */
-export function leafBeside(tables: Database["tables"]) {
-  const { auditLeaves: l } = tables;
-  const find = (column: SQLWrapper) => sql`(select ${column} from ${l} where ${isLeafOf(tables)} limit 1)`;
-  return {
-    leaf: find(l.leaf).mapWith(l.leaf) as SQL<number | null>,
-    hashes: find(l.hashes).mapWith(l.hashes) as SQL<Buffer | null>,
-  };
+/** The number of that leaf; null if there is none. */
+export function leafNumber(tables: Database["tables"]): SQL<number | null> {
+  return leafFrom(tables, tables.auditLeaves.leaf).mapWith(Number) as SQL<number | null>;
+}
+
+/** Sets the leaf of each segment by its number. */
+export async function besideLeaves(
+  { db, tables: { auditLeaves: l } }: Pick<Database, "db" | "tables">,
+  rows: readonly (Segment & { readonly leafAt: number | null })[],
+): Promise<StoredSegment[]> {
+  const numbers = [...new Set(rows.flatMap(({ leafAt }) => leafAt ?? []))];
+  const found = numbers.length === 0 ? [] : await db.select().from(l).where(inArray(l.leaf, numbers));
+  const leaves = new Map(found.map((one) => [one.leaf, one]));
+  return rows.map(({ leafAt, ...segment }) => ({ ...segment, leaf: leaves.get(leafAt ?? -1) ?? null }));
 }

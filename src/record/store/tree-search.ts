@@ -1,9 +1,9 @@
-import { and, asc, eq, gt, gte, inArray, lt, lte, max, min, notExists, or, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, inArray, isNotNull, lt, lte, max, min, or, sql } from "drizzle-orm";
 import type { Database } from "../../store/database.ts";
 import { type LeafSet, unionOf } from "../leaf-set.ts";
 import { isCosigned } from "../note.ts";
 import { rowsPerPage, signaturesMax } from "./tree.ts";
-import { isLeafOf, type SignedHead } from "./tree-end.ts";
+import { leafFrom, leafNumber, type SignedHead } from "./tree-end.ts";
 
 /* What people look for in the stored tree of the audit. No notary loads this. */
 
@@ -12,6 +12,16 @@ export async function headFrom({ db, tables }: Database, size: number): Promise<
   const { auditCheckpointsSigned: c } = tables;
   const [head] = await db.select().from(c).where(gte(c.size, size)).orderBy(asc(c.size)).limit(1);
   return head;
+}
+
+/** The last entry of a lane that the tree has, as its columns say; 0 if it has none. */
+export async function lastTaken({ db, tables }: Pick<Database, "db" | "tables">, lane: string): Promise<number> {
+  const { auditLeaves: l } = tables;
+  const [row] = await db
+    .select({ seq: max(l.lastSeq) })
+    .from(l)
+    .where(eq(l.lane, lane));
+  return Number(row?.seq ?? 0);
 }
 
 /** The note of a head with those signatures of these witnesses that verify. @param keys - their verifier keys */
@@ -33,15 +43,15 @@ export async function cosignedNote(
 
 /** The leaves whose segments are from before a moment, in epoch milliseconds. There may be a million. */
 export async function leavesDue({ db, tables }: Database, beforeAt: number): Promise<LeafSet> {
-  const { auditLeaves: l, auditSegments: s } = tables;
+  const { auditSegments: s } = tables;
   // Leaves that follow each other have the same distance to their rank.
-  const run = sql<number>`${l.leaf} - row_number() over (order by ${l.leaf})`.as("run");
-  const due = db
-    .select({ leaf: l.leaf, run })
+  const some = db
+    .selectDistinct({ leaf: leafNumber(tables).as("leaf") })
     .from(s)
-    .innerJoin(l, isLeafOf(tables))
     .where(lt(s.at, beforeAt))
-    .as("due");
+    .as("some");
+  const run = sql<number>`${some.leaf} - row_number() over (order by ${some.leaf})`.as("run");
+  const due = db.select({ leaf: some.leaf, run }).from(some).where(isNotNull(some.leaf)).as("due");
   const runs = await db
     .select({ first: min(due.leaf), last: max(due.leaf) })
     .from(due)
@@ -52,10 +62,9 @@ export async function leavesDue({ db, tables }: Database, beforeAt: number): Pro
 /** Whether the tree lacks a segment from before a moment, in epoch milliseconds. @param sinceAt - only from then on */
 export async function isBehind({ db, tables }: Database, beforeAt: number, sinceAt = 0): Promise<boolean> {
   const { auditLeaves: l, auditSegments: s } = tables;
-  const one = { one: sql`1` };
-  const isOutside = notExists(db.select(one).from(l).where(isLeafOf(tables)));
+  const isOutside = sql`coalesce(${leafFrom(tables, l.firstSeq)} > ${s.firstSeq}, true)`;
   const [found] = await db
-    .select(one)
+    .select({ one: sql`1` })
     .from(s)
     .where(and(gte(s.at, sinceAt), lt(s.at, beforeAt), isOutside))
     .limit(1);

@@ -1,17 +1,18 @@
-import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, min, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, inArray, lt, lte, min, sql } from "drizzle-orm";
 import { Refused } from "../../core/refused.ts";
 import { type Database, databaseErrorCode } from "../../store/database.ts";
 import { isCosigned } from "../note.ts";
 import type { Segment } from "../segment.ts";
 import { peaksOf, Tree, type TreeHead } from "../tree.ts";
 import type { StoredLeaf } from "../tree-walk.ts";
-import type { StoredSegment } from "../verify.ts";
-import { leafBeside, readNodes, type SignedHead, treeEnd } from "./tree-end.ts";
+import type { LeafOfSegments } from "../verify.ts";
+import { readNodes, type SignedHead, treeEnd } from "./tree-end.ts";
 
 // The tree over the audit's segments, as it is stored. Rows are added and never changed.
 
-/** A leaf to append: the segment that it is of, and the hashes that are stored with it. */
-export type LeafRow = Pick<Segment, "lane" | "lastSeq"> & { readonly hashes: readonly Buffer[] };
+/** A leaf to append: the entries that it is of, and the hashes that are stored with it. */
+export type LeafRow = Pick<Segment, "lane" | "firstSeq" | "lastSeq"> & { readonly hashes: readonly Buffer[] };
+
 /** The tree of that many leaves. @throws Refused `conflict` if a node is missing or was cut */
 export async function readTree(database: Database, size: number): Promise<Tree> {
   return new Tree(size, await readNodes(database, peaksOf(size)));
@@ -33,8 +34,8 @@ export async function appendLeaves(
   more: (inside: Database) => Promise<void>,
 ): Promise<boolean> {
   const { auditLeaves: l, auditCheckpointsSigned: c } = database.tables;
-  const rows = leaves.map(({ lane, lastSeq, hashes }, at) => {
-    return { leaf: before.size + at, lane, lastSeq, hashes: Buffer.concat(hashes) };
+  const rows = leaves.map(({ hashes, ...range }, at) => {
+    return { leaf: before.size + at, ...range, hashes: Buffer.concat(hashes) };
   });
   try {
     return await database.transaction(async (db) => {
@@ -96,18 +97,14 @@ export async function newestCosigned({ db, tables }: Database, sizeMax: number):
   }
 }
 
-/**
- * The segment before an entry of a lane; undefined if it is the first that is left.
- * @param withLeaf - whether with its leaf: else no table of the tree is read
- */
+/** The segment before an entry of a lane; undefined if it is the first that is left. */
 export async function segmentBefore(
   { db, tables }: Database,
   { lane, seq }: { readonly lane: string; readonly seq: number },
-  withLeaf = false,
-): Promise<StoredSegment | undefined> {
+): Promise<Pick<Segment, "lane" | "lastSeq" | "mac"> | undefined> {
   const { auditSegments: s } = tables;
   const [before] = await db
-    .select({ ...getTableColumns(s), ...(withLeaf && leafBeside(tables)) })
+    .select({ lane: s.lane, lastSeq: s.lastSeq, mac: s.mac })
     .from(s)
     .where(and(eq(s.lane, lane), lt(s.firstSeq, seq)))
     .orderBy(desc(s.firstSeq), desc(s.at))
@@ -115,17 +112,40 @@ export async function segmentBefore(
   return before;
 }
 
-/** The leaf of the segment of a lane that ends with this entry; undefined if it is not in the tree. */
-export async function leafOf(
+/** The leaf that has an entry of a lane, as its columns say; undefined if none has. */
+export async function leafHolding(
   { db, tables }: Database,
-  { lane, lastSeq }: Pick<Segment, "lane" | "lastSeq">,
-): Promise<number | undefined> {
+  lane: string,
+  seq: number,
+): Promise<LeafOfSegments | undefined> {
   const { auditLeaves: l } = tables;
   const [row] = await db
-    .select({ leaf: l.leaf })
+    .select()
     .from(l)
-    .where(and(eq(l.lane, lane), eq(l.lastSeq, lastSeq)));
-  return row?.leaf;
+    .where(and(eq(l.lane, lane), gte(l.lastSeq, seq)))
+    .orderBy(asc(l.lastSeq))
+    .limit(1);
+  return row !== undefined && row.firstSeq <= seq ? row : undefined;
+}
+
+/**
+ * The lanes that end behind what the tree has of them, each with the first entry of its last leaf; 1 if it has none. Each
+ * lane is found by an index, and so are both of its ends: nothing here grows with the entries.
+ */
+export async function lanesBehind(database: Database): Promise<Map<string, number>> {
+  const { auditLeaves: l, auditSegments: s } = database.tables;
+  const lastLeaf = sql`from ${l} where ${l.lane} = lanes.lane order by ${l.lastSeq} desc limit 1`;
+  const rows = await database.query<{ lane: string; seq: number | string }>(sql`
+    with recursive lanes(lane) as (
+      select min(${s.lane}) from ${s}
+      union all
+      select (select min(${s.lane}) from ${s} where ${s.lane} > lanes.lane) from lanes where lanes.lane is not null
+    )
+    select lane, coalesce((select ${l.firstSeq} ${lastLeaf}), 1) as seq from lanes
+    where (select max(${s.firstSeq}) from ${s} where ${s.lane} = lanes.lane)
+      > coalesce((select ${l.lastSeq} ${lastLeaf}), 0)
+    order by lane`)({});
+  return new Map(rows.map(({ lane, seq }) => [lane, Number(seq)]));
 }
 
 /** Leaves up to a number, which is left out, in their order. @param from - 0 begins with one before the first, if any */
@@ -153,15 +173,12 @@ export async function* leavesInOrder(
 /** The entries of these leaves, as their columns say. Those that are not there are left out. */
 export async function* leavesAt({ db, tables }: Database, leaves: readonly number[]) {
   const { auditLeaves: l } = tables;
-  const before = sql<number>`(select max(b.last_seq) from ${l} b
-    where b.lane = audit_leaves.lane and b.last_seq < audit_leaves.last_seq)`;
   for (let from = 0; from < leaves.length; from += leavesPerPage) {
-    const rows = await db
-      .select({ leaf: l.leaf, lane: l.lane, lastSeq: l.lastSeq, before })
+    yield* await db
+      .select({ leaf: l.leaf, lane: l.lane, seq: l.firstSeq, lastSeq: l.lastSeq })
       .from(l)
       .where(inArray(l.leaf, leaves.slice(from, from + leavesPerPage)))
       .orderBy(asc(l.leaf));
-    for (const { before, ...range } of rows) yield { ...range, seq: Number(before ?? 0) + 1 };
   }
 }
 
