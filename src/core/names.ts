@@ -57,6 +57,7 @@ export function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
+export const dayMs = 86_400_000;
 export const variableValueBytesMax = 64 * 1024;
 /** The largest number of items in an answer, and of files in a project. */
 export const itemsMax = 1000;

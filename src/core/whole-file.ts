@@ -22,6 +22,7 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { attempt } from "./attempt.ts";
+import { dayMs } from "./names.ts";
 import { exits, Problem } from "./problem.ts";
 
 /*
@@ -242,7 +243,6 @@ function exists(path: string): Problem {
 
 /** A draft, or a file of SQLite's beside it: its kind, and its moment in hex. */
 const draftName = /^\.keyhole-(?:([a-z-]+)-)?([0-9a-f]{12})[0-9a-f]{12}\.part(?:-journal|-wal|-shm)?$/;
-const dayMs = 86_400_000;
 
 /** Starts a draft. What cannot be replaced fails here, before the work, and not only when the draft is moved. */
 function newDraft(kind: WholeFile, path: string, force: boolean, content: Uint8Array = new Uint8Array()) {

@@ -1,6 +1,8 @@
 /** @jsxImportSource preact */
+
 import type { ComponentChildren, VNode } from "preact";
 import { Cut } from "../core/cut.ts";
+import { dayMs } from "../core/names.ts";
 import { lookalikes } from "../core/words/lookalikes.ts";
 import { formatTime } from "../core/words/text.ts";
 import { findDueVariables } from "../kinds/variables/write.ts";
@@ -226,7 +228,7 @@ async function alarms(visit: Visit): Promise<VNode | null> {
   );
 }
 
-const weekMs = 7 * 86_400_000;
+const weekMs = 7 * dayMs;
 
 async function lastChanges(visit: Visit): Promise<VNode> {
   const damaged = new Damaged(visit.admin);

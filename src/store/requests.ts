@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { Environment } from "../core/names.ts";
+import { dayMs, type Environment } from "../core/names.ts";
 import { type Database, databaseErrorCode, literal, textValue } from "./database.ts";
 import { type Authorized, authorized, bounded, type Standing, selectForKey, standingColumns } from "./reach.ts";
 
@@ -7,7 +7,7 @@ import { type Authorized, authorized, bounded, type Standing, selectForKey, stan
 export const pendingPerKeyMax = 20;
 export const pendingPerOrganizationMax = 200;
 /** How long a request waits for a decision. */
-const lifetimeMs = 7 * 86_400_000;
+const lifetimeMs = 7 * dayMs;
 
 /** A variable that a key asks people for. */
 export type NewRequest = Authorized & {

@@ -1,4 +1,4 @@
-import { itemsMax } from "../../core/names.ts";
+import { dayMs, itemsMax } from "../../core/names.ts";
 import type { Entry, KindDescriptor } from "../../serve/sets/kind.ts";
 
 /** A variable in a listing. */
@@ -46,5 +46,5 @@ export const variables: KindDescriptor<VariableEntry> = {
 
 /** When a variable that is marked with this day is overdue: at the day's end in UTC, in epoch milliseconds. */
 export function dueAtOf(rotateBy: string): number {
-  return Date.parse(rotateBy) + 86_400_000;
+  return Date.parse(rotateBy) + dayMs;
 }

@@ -1,3 +1,4 @@
+import { dayMs } from "../../core/names.ts";
 import { parseReceipt, receiptName } from "../../core/receipt.ts";
 import { Refused } from "../../core/refused.ts";
 import type { AuditEntry } from "../../record/entry.ts";
@@ -62,7 +63,7 @@ export async function listWitnesses(admin: AdminContext): Promise<WitnessRecord[
   return (await Promise.all(records)).filter((one) => isSet || isRecent(one));
 }
 
-const monthMs = 30 * 86_400_000;
+const monthMs = 30 * dayMs;
 
 /**
  * Proves the entries of a receipt.

@@ -1,4 +1,4 @@
-import { environments } from "../../core/names.ts";
+import { dayMs, environments } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { excerpt, jsonLine } from "../../core/visible.ts";
 import { parseList } from "../../core/words/lists.ts";
@@ -245,7 +245,6 @@ export const prove = operation({
   },
 });
 
-const dayMs = 86_400_000;
 /** @param part - names with it come first in an entry that has many */
 export async function columnsOf(admin: AdminContext, part?: string): Promise<Columns<AuditRecord>> {
   const fits = part === undefined ? () => false : namesWith(part);

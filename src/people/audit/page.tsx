@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 
-import { environments } from "../../core/names.ts";
+import { dayMs, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { jsonLine } from "../../core/visible.ts";
 import { drawnFacts } from "../../dashboard/parts/drawn.tsx";
@@ -63,7 +63,6 @@ function isRead(action: string): boolean {
 
 /** The most entries of a page. */
 const entriesMax = 200;
-const dayMs = 86_400_000;
 
 /** The newest entries that the filter finds. The first page counts them, too. */
 export async function auditPage(visit: Visit): Promise<Answer> {

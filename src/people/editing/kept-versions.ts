@@ -1,4 +1,5 @@
 import { and, desc, eq, gt, isNotNull, lt, lte, max, min, type SQL, sql } from "drizzle-orm";
+import { dayMs } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import type { KindDescriptor } from "../../serve/sets/kind.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -8,12 +9,12 @@ import { isOfSet, type SetName } from "./version-records.ts";
 /* How long versions are kept: by age, by number and by bytes. */
 
 /** How long a version is kept after it was replaced, and how many are kept in any case if the bytes allow it. */
-const keptMs = 90 * 86_400_000;
+const keptMs = 90 * dayMs;
 const keptMin = 20;
 /** How many are kept whatever their bytes. */
 const keptAlways = 2;
 /** For this long after a version was replaced, only an operator can remove it. */
-const sparedMs = 86_400_000;
+const sparedMs = dayMs;
 
 /** The versions of a set, as a transaction sees them. */
 type SetVersions = {

@@ -1,4 +1,4 @@
-import { environments } from "../../core/names.ts";
+import { dayMs, environments } from "../../core/names.ts";
 import { whoStillReads } from "../../core/words/machines-only.ts";
 import { counted, formatTime } from "../../core/words/text.ts";
 import { parseDuration } from "../../core/words/times.ts";
@@ -128,7 +128,6 @@ function expiringColumns(short: (id: string) => string): Columns<Expiring> {
   };
 }
 
-const dayMs = 86_400_000;
 const monthMs = 30 * dayMs;
 
 export const access: Operations = { rows: [listAll] };

@@ -1,3 +1,4 @@
+import { dayMs } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { excerpt } from "../../core/visible.ts";
 import { counted, formatTime, joined } from "../../core/words/text.ts";
@@ -91,8 +92,6 @@ export const rotate = operation({
 export function seenKey({ id, expiresAt }: KeyRecord) {
   return { key: id, expiresAt: expiresAt ?? 0 };
 }
-
-const dayMs = 86_400_000;
 
 export const find = operation({
   path: "key find",

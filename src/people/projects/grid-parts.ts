@@ -1,4 +1,4 @@
-import type { Environment } from "../../core/names.ts";
+import { dayMs, type Environment } from "../../core/names.ts";
 import type { KindDescriptor } from "../../serve/sets/kind.ts";
 import { dayOf, type ItemReads, isUnread, judgedSince, type KindReads } from "../editing/last-reads.ts";
 import type { ItemsAcross } from "./comparison.ts";
@@ -9,13 +9,13 @@ import type { ItemsAcross } from "./comparison.ts";
 export type Compared = ItemsAcross["items"][number];
 
 /** What expires or is due within this time waits for somebody. */
-export const soonMs = 30 * 86_400_000;
+export const soonMs = 30 * dayMs;
 
 /** The part of a grid that production lacks. */
 export const missingPart = "missing-production";
 
 /** What machines have not asked for within this time may not be needed any more. */
-const unreadMs = 90 * 86_400_000;
+const unreadMs = 90 * dayMs;
 
 /** What a row says of the last reads of its item, where the person may know them. */
 export function readsOf({ name, environments: found }: Compared, known: KindReads): ItemReads | undefined {

@@ -3,7 +3,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
 import { attempt } from "../../core/attempt.ts";
 import { Fault } from "../../core/fault.ts";
 import { sha256Of } from "../../core/hash.ts";
-import type { JobRead, TokenWords } from "../../core/names.ts";
+import { dayMs, type JobRead, type TokenWords } from "../../core/names.ts";
 
 /*
  * A token is a JSON Web Token (RFC 7519) that an OpenID Connect issuer gave to a job. If it meets the terms of exactly
@@ -145,7 +145,7 @@ export function jobOf({ payload }: Token, { id: trustId, terms: { perJob } }: Pi
 /** More than the ten minutes in which a token is taken. */
 const tokenLastsMs = 3_600_000;
 /** As long as a workflow of GitHub may run. No provider that is known lets a job run longer. */
-const jobLastsMs = 35 * 86_400_000;
+const jobLastsMs = 35 * dayMs;
 
 /** What the audit records of a token. */
 export function wordsOf({ payload }: Token): TokenWords {

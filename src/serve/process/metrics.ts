@@ -1,4 +1,5 @@
 import { type Aggregator, AggregatorRegistry, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { dayMs } from "../../core/names.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { dueAtOf } from "../../kinds/variables/entry.ts";
 import type { MeasuredBatch } from "../../record/journal.ts";
@@ -196,4 +197,3 @@ export function daysLeft(
 }
 
 const keptMs = 60_000;
-const dayMs = 86_400_000;
