@@ -403,9 +403,9 @@ describeBoth("the notary", (w, _, once) => {
         await w.run(`update audit_leaves set lane = 'dropped' where ${of} and last_seq > 5`);
       },
       "a leaf before the first": () =>
-        w.sql`insert into audit_leaves (leaf, lane, last_seq, hashes) values (-1, 'x', 1, ${Buffer.alloc(32)})`,
+        w.sql`insert into audit_leaves (leaf, lane, first_seq, last_seq, hashes) values (-1, 'x', 1, 1, ${Buffer.alloc(32)})`,
       "a leaf that no memory could reach": () =>
-        w.sql`insert into audit_leaves (leaf, lane, last_seq, hashes) values (${2 ** 50}, 'x', 1, ${Buffer.alloc(32)})`,
+        w.sql`insert into audit_leaves (leaf, lane, first_seq, last_seq, hashes) values (${2 ** 50}, 'x', 1, 1, ${Buffer.alloc(32)})`,
       "all that is gone called otherwise": async () => {
         await w.run("delete from audit_segments where lane = 'commands' and first_seq > 1");
         await w.run("update audit_heads set seq = 1");
@@ -591,7 +591,7 @@ describeBoth("the notary", (w, _, once) => {
       "a shorter hash": () => w.sql`update audit_leaves set hashes = ${Buffer.alloc(5)} where leaf = 6`,
       "a leaf less": () => w.run("delete from audit_leaves where leaf = 6"),
       "a leaf more": () =>
-        w.sql`insert into audit_leaves (leaf, lane, last_seq, hashes) values (7, ${"x"}, 1, ${Buffer.alloc(256)})`,
+        w.sql`insert into audit_leaves (leaf, lane, first_seq, last_seq, hashes) values (7, ${"x"}, 1, 1, ${Buffer.alloc(256)})`,
       "no leaf": () => w.run("delete from audit_leaves"),
       "no head": () => w.run("delete from audit_checkpoints_signed"),
       "a head of nobody": () => w.run("update audit_checkpoints_signed set note = 'x'"),

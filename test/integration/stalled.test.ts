@@ -98,7 +98,7 @@ describePostgres("the record, while somebody holds a lock", (w) => {
   test("as a notary that stands still in its transaction has one, is late within four minutes", async () => {
     // Its row has the number that the next leaf is to have.
     const next =
-      "insert into audit_leaves (leaf, lane, last_seq, hashes) select max(leaf) + 1, '', 1, '' from audit_leaves";
+      "insert into audit_leaves (leaf, lane, first_seq, last_seq, hashes) select max(leaf) + 1, '', 1, 1, '' from audit_leaves";
     await stands(w, w.installation, (work) => whileStanding(holder, next, work), nothingNew);
   });
 });
