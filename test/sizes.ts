@@ -110,7 +110,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/blackbox/site.test.ts": ["full", "builds the documentation's site, and opens every page in Chromium"],
   "test/blackbox/transcripts.test.ts": ["full", "every command of the manual is a process of its own"],
   "test/blackbox/upgrade.test.ts": ["full", "builds a newer version, and upgrades to it"],
-  "test/property/authority.test.ts": ["full", "ten thousand random worlds, and changes under load"],
+  "test/property/authority.test.ts": ["full", "changes of authority under load"],
   "test/property/micro/agrees.test.ts": ["full", "random histories against the small Keyhole"],
   "test/property/concurrency.test.ts": ["full", "hundreds of requests in one moment, many times"],
   "test/property/equality.test.ts": ["full", "compares times, which takes many samples"],

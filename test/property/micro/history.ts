@@ -7,6 +7,7 @@ import { trustList } from "../../../src/store/lookups.ts";
 import { answerOf } from "../../support/answer.ts";
 import { type Dice, diceOf } from "../../support/attack.ts";
 import { listAudit } from "../../support/audit.ts";
+import { eventually } from "../../support/eventually.ts";
 import { compact, newSigningKey, type SigningKey, usualClaims } from "../../support/issuer.ts";
 import { numbered } from "../../support/rows.ts";
 import { type Client, clientOf, type World } from "../../support/world.ts";
@@ -117,7 +118,7 @@ export class History {
   async run(): Promise<void> {
     try {
       await this.#begin();
-      for (let step = 0; step < 24; step++) await this.#step();
+      for (let step = 0; step < 24; step++) await this.#step(step);
       await this.#probeBuckets();
       await this.#compareRecord();
     } catch (error) {
@@ -152,12 +153,15 @@ export class History {
     );
   }
 
-  async #step(): Promise<void> {
+  async #step(step: number): Promise<void> {
     const dice = this.#dice;
     const { clock } = this.#stage;
     clock.nowMs = Date.now();
     const free = this.#organizations.find(({ plan }) => plan === "free");
     if (free && dice.chance(0.4)) await this.#people.plan(free, "pro");
+    // A text that is refused until it has no attempts left.
+    const bad = dice.pick(this.#texts);
+    for (let n = 0; step === 5 && n < 12; n++) await this.#compare([this.#request(undefined, bad)]);
     // Machines repeat their questions.
     if (this.#last.length > 0 && dice.chance(0.5)) {
       for (let n = 0; n < 3; n++) await this.#compare([this.#again(dice.pick(this.#last))]);
@@ -453,7 +457,9 @@ export class History {
     );
     const presented = text ?? (dice.chance(0.85) && good.length > 0 ? dice.pick(good)[0] : dice.pick(this.#texts));
     const key = this.#owners.get(presented) ?? dice.pick(this.#keys);
-    const url = new globalThis.Request(`http://localhost/api/v1${this.#pathOf(key, aim)}`).url;
+    const asIs = this.#pathOf(key, aim);
+    const spelt = dice.chance(0.1) ? asIs.replace(/=[^&%]+/g, (value) => `=${percent(value.slice(1))}`) : asIs;
+    const url = new globalThis.Request(`http://localhost/api/v1${spelt}`).url;
     const path = url.slice("http://localhost/api/v1".length);
     const headers: Record<string, string> = {};
     if (id !== "") headers["x-request-id"] = id;
@@ -693,7 +699,14 @@ export class History {
   }
 
   async #compareRecord(): Promise<void> {
-    const { w, store } = this.#stage;
+    const { w, store, pairs } = this.#stage;
+    // Alarms are written after the answer.
+    const alarms = store.record.filter(({ action }) => action === "trust.overused");
+    await eventually(async () => {
+      for (const { real } of pairs) await real.gate.alarms.flush();
+      const ids = alarms.length > 0 ? await listAudit(w.admin, { actions: ["trust.overused"], limit: 100_000 }) : [];
+      return alarms.every((alarm) => ids.some(({ requestId }) => requestId === alarm.requestId));
+    });
     const found: string[] = [];
     for (const { slug } of this.#organizations) {
       for (const entry of await listAudit(w.admin, { organization: slug, limit: 100_000 })) {
@@ -763,7 +776,11 @@ function atLeastOne<T>(dice: Dice, list: readonly T[], probability: number): T[]
 
 function spelled(dice: Dice, slug: string): string {
   if (dice.chance(0.9)) return encodeURIComponent(slug);
-  return [...Buffer.from(slug)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join("");
+  return percent(slug);
+}
+
+function percent(text: string): string {
+  return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join("");
 }
 
 function oddHeaders(text: string): string[] {

@@ -394,8 +394,8 @@ export class Server {
       const had = store.jobs.get(`${key.id} ${job}`) ?? 0;
       const isCounted = entries.some((names) => names.length > 0);
       if (isCounted && had >= perJob.reads) {
-        store.record.push({ ...entry, action: "trust.overused", names: [job], byName: false });
-        this.#refuse((sent["authorization"] ?? "").replace(/^bearer +/i, ""), headers);
+        const text = (sent["authorization"] ?? "").replace(/^bearer +/i, "");
+        this.#refuse(text, headers, { ...entry, action: "trust.overused", names: [job], byName: false });
       }
       if (isCounted) store.jobs.set(`${key.id} ${job}`, had + 1);
       headers["keyhole-reads-per-job"] = String(perJob.reads);
@@ -432,11 +432,12 @@ export class Server {
     return { key, claims };
   }
 
-  /** The one 401, whatever the reason, until the text has used up its attempts. */
-  #refuse(text: string, headers: Record<string, string>): never {
+  /** The one 401, whatever the reason, until the text has used up its attempts. @param alarm - what goes on record */
+  #refuse(text: string, headers: Record<string, string>, alarm?: Entry): never {
     this.#known.delete(text);
     for (const name of rateLimitFields) delete headers[name];
     this.#charge(text, "unrecognized", {});
+    if (alarm) this.#store.record.push(alarm);
     throw new Refusal("unauthorized", challenge);
   }
 
