@@ -79,14 +79,14 @@ export const reads: readonly Proof[] = [
   },
   {
     promise: "The tag of an answer differs for each key",
-    edits: [["src/serve/access/etag.ts", '"keyhole etag v1", grant.keyId,', '"keyhole etag v1",']],
+    edits: [["src/serve/gates/etag.ts", '"keyhole etag v1", grant.keyId,', '"keyhole etag v1",']],
     fails,
   },
   {
     promise: "The tag of an answer differs for each question",
     edits: [
       [
-        "src/serve/access/etag.ts",
+        "src/serve/gates/etag.ts",
         "target?.projectId, query, fingerprint",
         "target?.projectId, query.length, fingerprint",
       ],
