@@ -2,8 +2,8 @@ import { envelopes } from "./envelopes.ts";
 import { keys } from "./keys.ts";
 import { machinesOnly } from "./machines-only.ts";
 import type { Proof } from "./proof.ts";
-import { chain, entries, trees } from "./record.ts";
 import { reads } from "./reads.ts";
+import { chain, entries, trees } from "./record.ts";
 import { sets } from "./sets.ts";
 import { trusts } from "./trusts.ts";
 
