@@ -90,7 +90,7 @@ const exportAll = processCommand({
         ? { pages: provenPages(admin, filter, noteLeft, damaged.note), line: jsonLine, entryOf: ({ entry }) => entry }
         : {
             pages: auditPages(admin, filter, damaged.note),
-            line: format === "csv" ? csvOf : jsonLine,
+            line: format === "csv" ? (one) => csvLine(csvFields.map((field) => csvCell(one, field))) : jsonLine,
             entryOf: (one) => one,
           };
       const exportTo = async (put: (text: string) => unknown) => {
@@ -234,10 +234,6 @@ function exportAudit(
     }
     return done;
   });
-}
-
-function csvOf(one: AuditRecord): string {
-  return csvLine(csvFields.map((field) => csvCell(one, field)));
 }
 
 const csvFields = [

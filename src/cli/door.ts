@@ -34,14 +34,13 @@ export function doorCommand(
     .requiredOption("--person <name>", "required: who came, by their name in `keyhole person list`")
     .action(async ({ person }) => {
       const asked = context.env["SSH_ORIGINAL_COMMAND"];
-      if (asked === undefined || asked.trim() === "") throw usageProblem(welcome(person));
+      if (asked === undefined || asked.trim() === "") {
+        const words = `You are ${person}. There is no shell here: name a command, such as ssh … project list.`;
+        throw usageProblem(words);
+      }
       const words = sentWords(asked);
       await enter(words[0] === "keyhole" ? words.slice(1) : words, person);
     });
-}
-
-function welcome(person: string): string {
-  return `You are ${person}. There is no shell here: name a command, such as ssh … project list.`;
 }
 
 /** Checks a command that came through the door, before it runs. @throws Problem if it is not allowed */

@@ -3,11 +3,15 @@ import { originOf } from "../core/json-request.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { readConfig } from "../core/settings/settings.ts";
 import { answer } from "./terminal/answer.ts";
-import { type CommandContext, verb } from "./terminal/verb.ts";
+import { type CommandGroup, processCommand } from "./terminal/draw.ts";
 
-/** `keyhole health`: a health check for a container, which has no other HTTP client. */
-export function healthCommand(context: CommandContext) {
-  return verb("health", "Ask the server on this machine whether it is ready.", "keyhole health").action(async () => {
+/** A health check for a container, which has no other HTTP client. */
+const ask = processCommand({
+  path: "health",
+  about: "Ask the server on this machine whether it is ready.",
+  examples: ["keyhole health"],
+  inputs: {},
+  action: async (context) => {
     const { host, port, socket, ops } = readConfig(context.env, false);
     // Without the ops listener, an unknown path is asked: the server needs neither a key nor the database for a 404.
     const [at, wanted] = ops ? [urlOf(ops.host, ops.port, "/readyz"), 200] : [urlOf(host, port, "/health"), 404];
@@ -22,8 +26,10 @@ export function healthCommand(context: CommandContext) {
     if (response?.status === wanted) return answer(context, { ready: true }, "Ready.");
     const did = response ? `answered ${response.status}` : "did not answer";
     throw new Problem(exits.unavailable, "unavailable", `The server at ${unix ?? new URL(at).host} ${did}.`);
-  });
-}
+  },
+});
+
+export const health: CommandGroup = { rows: [ask] };
 
 /** A server that listens on every address is asked on loopback. */
 function urlOf(host: string, port: number, path: string): string {

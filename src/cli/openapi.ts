@@ -1,12 +1,14 @@
 import { version } from "../../package.json";
 import { describeApi } from "../serve/api/description.ts";
+import { type CommandGroup, processCommand } from "./terminal/draw.ts";
 import { write } from "./terminal/terminal.ts";
-import { type CommandContext, verb } from "./terminal/verb.ts";
 
-export function openapiCommand(context: CommandContext) {
-  return verb(
-    "openapi",
-    "Print the description of the API: an OpenAPI 3.1 document, also in docs/openapi.json.",
-    "keyhole openapi > openapi.json",
-  ).action(() => write(context.terminal.stdout, `${JSON.stringify(describeApi(version), undefined, 2)}\n`));
-}
+const print = processCommand({
+  path: "openapi",
+  about: "Print the description of the API: an OpenAPI 3.1 document, also in docs/openapi.json.",
+  examples: ["keyhole openapi > openapi.json"],
+  inputs: {},
+  action: ({ terminal }) => write(terminal.stdout, `${JSON.stringify(describeApi(version), undefined, 2)}\n`),
+});
+
+export const openapi: CommandGroup = { rows: [print] };

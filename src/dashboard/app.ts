@@ -60,7 +60,9 @@ export function createDashboard(parts: DashboardParts) {
       return refused(parts, error, false);
     });
   for (const [path, [type, ...files]] of Object.entries(assets)) {
-    app.get(path, async () => respond(200, (await Promise.all(files.map(textOf))).join("\n"), type));
+    app.get(path, async () =>
+      respond(200, (await Promise.all(files.map((file) => Bun.file(file).text()))).join("\n"), type),
+    );
   }
   const { entrance } = parts;
   if ("signIn" in entrance) {
@@ -91,17 +93,15 @@ export const serveOptions = {
   maxRequestBodySize: 8 * 1024 * 1024,
 } as const;
 
-/** The files for browsers, joined in order. The built program holds them; a checkout's are on the disk. */
+/**
+ * The files for browsers, joined in order. The built program holds them. A checkout's are on the disk, and read at each
+ * request, so that a change shows at once.
+ */
 const assets: Readonly<Record<string, readonly [type: string, ...files: string[]]>> = {
   "/style.css": ["text/css; charset=utf-8", style],
   "/script.js": ["text/javascript; charset=utf-8", base, lists, search, forms, secrets],
   "/icon.svg": ["image/svg+xml", icon],
 };
-
-/** Reads a file at each request, so that a checkout shows a change at once. */
-function textOf(file: string): Promise<string> {
-  return Bun.file(file).text();
-}
 
 async function answered(
   parts: DashboardParts,
@@ -117,7 +117,7 @@ async function answered(
     const sent = await awaitTurn(request, parts, route, databases, opened);
     if (sent === undefined) {
       const message = "Nobody is signed in here any more. Nothing was done.";
-      if (byScript) return json(401, { error: message, again: againFor(parts) });
+      if (byScript) return json(401, { error: message, again: "signIn" in parts.entrance ? "/sign-in" : "/" });
       return closed(parts, request, route.method === "POST" ? message : "");
     }
     const { session, form, database } = sent;
@@ -245,11 +245,6 @@ function download(
 }
 
 const againPath = "/sign-in?again";
-
-/** Where somebody signs in whose session has ended: in another tab, so that what they typed stays. */
-function againFor({ entrance }: DashboardParts): string {
-  return "signIn" in entrance ? "/sign-in" : "/";
-}
 
 /** Leads to the identity provider. It is a link, since a form that is redirected would be blocked. */
 async function beginSignIn(parts: DashboardParts, signIn: SignIn, request: Request): Promise<Response> {

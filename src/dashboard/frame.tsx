@@ -53,6 +53,8 @@ export function pageOf({ title, heading, main }: Shown, reader: Reader): Page {
 }
 
 function framed(title: string, main: VNode, { actor, rights, path, pending = 0, sought }: Reader): Page {
+  const first = path.split("/")[1] ?? "";
+  const here = first === "p" ? "/projects" : `/${first}`;
   const reached = sections.filter(([, , ...needed]) => hasSomewhere(rights, ...needed));
   const body = (
     <>
@@ -65,7 +67,7 @@ function framed(title: string, main: VNode, { actor, rights, path, pending = 0, 
         </a>
         <nav aria-label="Keyhole">
           {reached.map(([section, name]) => (
-            <a href={section} aria-current={sectionOf(path) === section ? "page" : undefined}>
+            <a href={section} aria-current={here === section ? "page" : undefined}>
               {name}
               {section === "/requests" &&
                 pending > 0 && [
@@ -218,11 +220,6 @@ const sections = [
   ["/keys", "Keys and trusts", "see", "keys"],
   ["/audit", "Audit", "audit"],
 ] as const;
-
-function sectionOf(path: string): string {
-  const first = path.split("/")[1] ?? "";
-  return first === "p" ? "/projects" : `/${first}`;
-}
 
 function ProjectTabs({ where, tab }: { readonly where: string; readonly tab: string }) {
   const tabs = [...everyKind.map(({ kind }) => kind), "history", "access"];

@@ -69,7 +69,11 @@ export class Sessions {
     const token = randomBytes(32).toString("base64url");
     const now = this.#now();
     const earlier = this.#sessions.get(sha256Of(before));
-    const isSame = earlier !== undefined && !this.#hasEnded(earlier) && isSamePerson(earlier.identity, identity);
+    const isSame =
+      earlier !== undefined &&
+      !this.#hasEnded(earlier) &&
+      earlier.identity?.issuer === identity?.issuer &&
+      earlier.identity?.subject === identity?.subject;
     const begun = isSame ? earlier : nothingBegun();
     if (isSame) this.#sessions.delete(sha256Of(before));
     else this.end(before);
@@ -119,10 +123,6 @@ export function nothingBegun(): Pick<Session, "drafts" | "choices" | "notices" |
     "Another long page of yours is still being made: close it, or wait for it. Try again.",
   );
   return { drafts: new Drafts(), choices: {}, notices: new Map(), turn: Promise.resolve(), longPages };
-}
-
-function isSamePerson(one: Identity | undefined, other: Identity | undefined): boolean {
-  return one?.issuer === other?.issuer && one?.subject === other?.subject;
 }
 
 /** The code in the printed link. It opens one session, within five minutes and ten tries. */

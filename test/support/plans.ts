@@ -8,6 +8,7 @@ import {
 } from "../../src/kinds/variables/write.ts";
 import { type AdminContext, within } from "../../src/people/desk/context.ts";
 import { applying, type Seen } from "../../src/people/desk/plan.ts";
+import { findProject } from "../../src/people/desk/projects.ts";
 import { planPurge, type SetAt } from "../../src/people/history/history.ts";
 import * as rollback from "../../src/people/history/rollback.ts";
 import { planOrganizationDeletion } from "../../src/people/projects/organizations.ts";
@@ -128,9 +129,8 @@ export function rejectRequest(admin: AdminContext, asked: string, reason?: strin
   return within(admin, async (admin) => (await planDecision(admin, asked)).reject(reason));
 }
 
-/** The project at `ORG/PROJECT`, as a list shows it. */
+/** The project at `ORG/PROJECT`, or `PROJECT`, as a list shows it. */
 export async function showProject(admin: AdminContext, where: string): Promise<Project> {
-  const found = (await listProjects(admin)).find(({ organization, slug }) => `${organization}/${slug}` === where);
-  if (found === undefined) throw new Error(`there is no project ${where}`);
-  return found;
+  const { id } = await findProject(admin, where, "see");
+  return (await listProjects(admin)).find((one) => one.id === id) as Project;
 }

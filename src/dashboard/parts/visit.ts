@@ -3,7 +3,8 @@ import { exits, Problem } from "../../core/problem.ts";
 import { HostRefused, Refused } from "../../core/refused.ts";
 import { excerpt } from "../../core/visible.ts";
 import type { AdminContext } from "../../people/desk/context.ts";
-import { type FoundProject, placeOf, requireSeenProject } from "../../people/desk/projects.ts";
+import { changedSince } from "../../people/desk/plan.ts";
+import { type FoundProject, placeOf } from "../../people/desk/projects.ts";
 import { requireEnvironment } from "../../people/desk/validate.ts";
 import { hasSomewhere, type Right, reached } from "../../serve/access/rights.ts";
 
@@ -132,7 +133,8 @@ export class Form {
 
   /** @throws Refused `conflict` if the form showed another project than the one that has its path now */
   requireProject(project: FoundProject): void {
-    requireSeenProject(project, { project: this.find("project") });
+    const shown = this.find("project") ?? project.id;
+    if (shown !== project.id) throw changedSince("project", shown, project.id);
   }
 
   /**

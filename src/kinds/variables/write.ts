@@ -199,17 +199,14 @@ function planWrite(
   for (const name of pruned) changes.set(name, null);
   const entries = [...given.values()];
   const about = warnings ? [...warnings, ...unseenInValues(entries.filter(hasValue))] : entries.flatMap(warningsAbout);
-  const stay = maySee ? canaries.map(staysCanary) : [];
+  const stays = "is a canary and stays one. To make it an ordinary variable, delete it first.";
+  const stay = maySee ? canaries.map((name) => `${name} ${stays}`) : [];
   const named = { changed: changed.sort(compareBytes), same: same.sort(compareBytes) };
   return { before, changes, ...named, warnings: [...about, ...stay] };
 }
 
 function warningsAbout({ name, value }: CheckedVariable): string[] {
   return value === undefined ? [] : [...nameSentences(name), ...valueWarnings(name, Buffer.from(value))];
-}
-
-function staysCanary(name: string): string {
-  return `${name} is a canary and stays one. To make it an ordinary variable, delete it first.`;
 }
 
 function nameSentences(name: string): string[] {

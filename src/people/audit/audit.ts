@@ -369,7 +369,9 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
   if (environment !== undefined) conditions.push(isOneOf([environment], valuesOf.environment));
   if (name !== undefined) conditions.push(conditionOnName(admin, name));
   if (wholeName !== undefined) {
-    const traces = isPlain(wholeName) ? [JSON.stringify(wholeName).toLowerCase()] : tracesOf(wholeName);
+    // Whether SQL finds it as JSON, with its quotation marks.
+    const isPlain = /^[\x20-\x7e]{1,255}$/.test(wholeName);
+    const traces = isPlain ? [JSON.stringify(wholeName).toLowerCase()] : tracesOf(wholeName);
     const otherwise = `No ${entryFor(admin)} names ${JSON.stringify(wholeName)}.`;
     conditions.push({ fits: (one) => one === wholeName, valuesOf: valuesOf.name, traces, otherwise });
   }
@@ -410,16 +412,7 @@ export async function recordBegins(admin: AdminContext, sinceAt = 0): Promise<st
 /** Whether a name in an entry is what somebody looks for: it has the part; an id is it. */
 export function namesWith(part: string): (name: string) => boolean {
   const has = hasPart(part);
-  return (name) => name === part || (has(name) && !isId(name));
-}
-
-/** Whether SQL finds a name as JSON, with its quotation marks. */
-function isPlain(name: string): boolean {
-  return /^[\x20-\x7e]{1,255}$/.test(name);
-}
-
-function isId(name: string): boolean {
-  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name);
+  return (name) => name === part || (has(name) && !/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name));
 }
 
 /** After a search that found nothing. @throws Refused `not_found` if there is a condition that no entry at all meets */

@@ -1,9 +1,9 @@
+import { dayMs } from "../../core/names.ts";
 import type { AuditRecord } from "./audit.ts";
 
 /* Who did what how often, and how often machines read: counted from the audit. */
 
 const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 
 /** The days for which reads of one thing are counted: people's looks at it move no number. */
 export const countedDays = 30;

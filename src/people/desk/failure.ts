@@ -17,42 +17,28 @@ export type Audience = "operator" | "person";
 
 type ToldFailure = { readonly code: FailureCode; readonly message: string };
 
-/** The code and the sentence of an error for this audience. */
-export function failureFor(audience: Audience, error: unknown): ToldFailure {
-  return audience === "operator" ? failureForOperator(error) : failureForPerson(error);
-}
-
 /**
- * All that helps to correct what failed. Of a database's or a parser's error the message has only the code, because such
- * an error may quote a secret.
+ * The code and the sentence of an error. An operator is told all that helps to correct it; of a database's or a parser's
+ * error only the code, because such an error may quote a secret. Others are told nothing of this host but the name of an
+ * error.
  */
-function failureForOperator(error: unknown): ToldFailure {
-  const refused = refusedIn(error);
-  if (refused !== undefined) return { code: refused.kind, message: refused.message };
-  if (isConfiguration(error)) return { code: "unavailable", message: error.message };
-  if (isMisuse(error)) return { code: "invalid", message: error.message };
-  const known = knownFailure(error);
-  if (known !== undefined) return known;
-  return { code: "internal_error", message: `Something failed inside Keyhole (${nameOf(error)}). Please report it.` };
-}
-
-/** What happened and whom to ask: nothing of this host but the name of an error. */
-function failureForPerson(error: unknown): ToldFailure {
+export function failureFor(audience: Audience, error: unknown): ToldFailure {
+  const isPerson = audience === "person";
   const refused = refusedIn(error);
   // What is missing or there already on this host is not what they asked for.
-  if (refused instanceof HostRefused) {
+  if (isPerson && refused instanceof HostRefused) {
     return { code: refused.kind === "conflict" ? "conflict" : "unavailable", message: refused.forPersons };
   }
   if (refused !== undefined) return { code: refused.kind, message: refused.message };
-  if (isConfiguration(error)) return { code: "unavailable", message: unusable };
+  if (isConfiguration(error)) return { code: "unavailable", message: isPerson ? unusable : error.message };
   if (isMisuse(error)) return { code: "invalid", message: error.message };
   const known = knownFailure(error);
-  if (known === undefined) {
-    const message = `Something failed inside Keyhole (${nameOf(error)}): tell an operator, who can report it.`;
-    return { code: "internal_error", message };
+  if (known !== undefined) {
+    return { code: known.code, message: (isPerson ? known.forPersons : undefined) ?? known.message };
   }
-  const { code, message, forPersons = message } = known;
-  return { code, message: forPersons };
+  const what = `Something failed inside Keyhole (${nameOf(error)})`;
+  const todo = isPerson ? ": tell an operator, who can report it." : ". Please report it.";
+  return { code: "internal_error", message: what + todo };
 }
 
 /** A Refused explains more than the code of its cause, or the Fault that it caused. */

@@ -181,19 +181,6 @@ export function noProject(where: string, nearest = ""): Refused {
   return new Refused("not_found", `There is no project ${JSON.stringify(where)}.${nearest}`);
 }
 
-/**
- * Checks that the project at a path is still the one that somebody saw there.
- * @throws Refused `conflict` if another project has taken the path since
- */
-export function requireSeenProject(
-  project: Pick<FoundProject, "id" | "organization" | "slug">,
-  seen: { readonly project?: string | undefined },
-): void {
-  if ((seen.project ?? project.id) === project.id) return;
-  const words = `${projectPath(project)} is another project now than the one that was shown`;
-  throw new Refused("conflict", `${words}. Nothing was done: look at it again.`);
-}
-
 /** `ORG/PROJECT`, as people write it. */
 export function projectPath({ organization, slug }: Pick<FoundProject, "organization" | "slug">): string {
   return `${organization.slug}/${slug}`;

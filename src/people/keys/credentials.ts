@@ -170,11 +170,7 @@ export function grantLine({ surfaces, resources }: Pick<KeyRecord, "surfaces" | 
 export function cuttingOff(deed: string, found: readonly KeyRecord[]) {
   const active = found.filter(({ status }) => status === "active");
   const words = active.length === 0 ? deed : `${deed}, and cut off ${listed(active.map(nameOf))}`;
-  return { deed: words, keys: idsOf(active), active };
-}
-
-function idsOf(records: readonly KeyRecord[]): string {
-  return records.map(({ id }) => id).join();
+  return { deed: words, keys: active.map(({ id }) => id).join(), active };
 }
 
 /** A key or a trust in messages, such as `key 0199a3c4-… (ci)`. */

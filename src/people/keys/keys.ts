@@ -21,7 +21,8 @@ import { type AdminContext, within, writing } from "../desk/context.ts";
 import { findById, noId, shortIds } from "../desk/ids.ts";
 import { findOrganization, type Organization, ofOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
-import { findProject, nearestProject, noProject, projectPath, requireSeenProject } from "../desk/projects.ts";
+import { changedSince } from "../desk/plan.ts";
+import { findProject, nearestProject, noProject, projectPath } from "../desk/projects.ts";
 import { displayName, requireEnvironments, requireMembers } from "../desk/validate.ts";
 import { type Gets, keyGets } from "./readers.ts";
 
@@ -180,8 +181,9 @@ export async function listExpiring(admin: AdminContext, withinMs: number, all?: 
  * @throws Refused `not_found` if it has fewer than 8 characters, or fits none or several
  */
 export function findKey(admin: AdminContext, id: string, type?: CredentialType): Promise<StoredKey> {
-  return findById(admin, admin.database.tables.apiKeys, type ?? "key", id, {
-    only: ofType(admin, type),
+  const { apiKeys: k } = admin.database.tables;
+  return findById(admin, k, type ?? "key", id, {
+    only: type && (type === "key" ? isNull(k.trust) : isNotNull(k.trust)),
     isSeen: (row) => isSeen(admin, row),
   });
 }
@@ -336,11 +338,6 @@ async function organizationOf(admin: AdminContext, { organizationId }: KeyReach)
   const { organizations: o } = admin.database.tables;
   const [found = null] = await admin.database.db.select().from(o).where(eq(o.id, organizationId));
   return found;
-}
-
-function ofType(admin: AdminContext, type: CredentialType | undefined): SQL | undefined {
-  const { trust } = admin.database.tables.apiKeys;
-  return type && (type === "key" ? isNull(trust) : isNotNull(trust));
 }
 
 function typeOf({ trust }: Pick<StoredKey, "trust">): CredentialType {
@@ -511,7 +508,8 @@ async function slugsToIds(
     const where = projectPath({ organization, slug: missing });
     throw noProject(where, await nearestProject(admin, organization, where, ["keys"]));
   }
-  for (const row of rows) requireSeenProject({ ...row, organization }, { project: seen?.get(row.slug) });
+  const other = rows.find(({ slug, id }) => (seen?.get(slug) ?? id) !== id);
+  if (other !== undefined) throw changedSince(`project ${other.slug}`, "", other.id);
   return readableList(JSON.stringify(Object.fromEntries(rows.map(({ slug, id }) => [slug, id]))));
 }
 

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { environments } from "../../core/names.ts";
+import { dayMs, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { joined } from "../../core/words/text.ts";
 import { parseDuration } from "../../core/words/times.ts";
@@ -39,9 +39,6 @@ import { usesOf } from "./key-words.ts";
 import { type KeyRecord, showKey } from "./keys.ts";
 import { create, rotate, seenKey } from "./operations.ts";
 
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
-
 /** How long a new key may live, as commands say it. */
 const lifetimes: Readonly<Record<string, string | undefined>> = {
   "1 day": "1d",
@@ -55,7 +52,7 @@ const lifetimes: Readonly<Record<string, string | undefined>> = {
 /** How long the old key stays valid beside its successor. */
 const overlaps: Readonly<Record<string, number>> = {
   "not at all": 0,
-  "1 hour": hourMs,
+  "1 hour": dayMs / 24,
   "24 hours": dayMs,
   "7 days": 7 * dayMs,
 };

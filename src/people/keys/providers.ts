@@ -161,23 +161,22 @@ function bindingWarnings({ issuer, claims }: Pinned): string[] {
   const event = claims["event_name"];
   const isUnknown = name === "GitHub" && event !== undefined && !githubEvents.has(event);
   const workflow = claims["job_workflow_ref"] ?? "";
+  const at = workflow.slice(workflow.indexOf("@") + 1);
+  const change = ", a branch or a tag: what the workflow does can change. Name a commit.";
   return [
     ...(isBound
       ? []
       : [`${reason} Narrow it with a claim such as ${safer ? `${safer} or, least of all, ` : ""}${binding}.`]),
     ...(safer && isBound && !isDeployment && !isAtCommit.test(workflow) ? [`${branch} Safer: ${safer}.`] : []),
-    ...(workflow !== "" && !isAtCommit.test(workflow) ? [branchOf(workflow)] : []),
+    ...(workflow !== "" && !isAtCommit.test(workflow)
+      ? [`The claim job_workflow_ref names ${JSON.stringify(at)}${change}`]
+      : []),
     ...(isUnknown ? [`GitHub has no event ${JSON.stringify(event)}, so no token will fit the claim event_name.`] : []),
     ...(strangers === undefined || isDeployment ? [] : [strangers]),
   ];
 }
 
 const isAtCommit = /@[0-9a-f]{40}$/;
-
-function branchOf(workflow: string): string {
-  const at = workflow.slice(workflow.indexOf("@") + 1);
-  return `The claim job_workflow_ref names ${JSON.stringify(at)}, a branch or a tag: what the workflow does can change. Name a commit.`;
-}
 
 /** https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows */
 const githubEvents: ReadonlySet<string> = new Set([

@@ -41,7 +41,9 @@ export async function personPage(visit: Visit): Promise<Answer> {
   const record = isOperator ? await unlessRefused(showPerson(admin, name), ["not_found"], () => undefined) : undefined;
   const rows = await accessOfPerson(admin, name);
   const damaged = new Damaged(admin);
-  const found = isOperator ? await changesOfRights(visit, name, damaged) : new Cut<AuditRecord>([]);
+  const none = () => new Cut<AuditRecord>([]);
+  const written = () => listAudit(admin, { actions: ["people.write"], wholeName: name }, damaged.note);
+  const found = isOperator ? (await unlessRefused(written(), ["not_found"], none)).reversed() : none();
   const [changes] = found.with("said below");
   if (record === undefined && rows.length + changes.length === 0) {
     throw new Refused("not_found", "There is no such page.");
@@ -121,12 +123,6 @@ export function RightsInWords() {
       and audit.
     </p>
   );
-}
-
-/** Each change of their rights on record, the newest first: also of rights that they no longer have. */
-async function changesOfRights({ admin }: Visit, name: string, { note }: Damaged): Promise<Cut<AuditRecord>> {
-  const found = listAudit(admin, { actions: ["people.write"], wholeName: name }, note);
-  return (await unlessRefused(found, ["not_found"], () => new Cut<AuditRecord>([]))).reversed();
 }
 
 /** What they changed and saw last, by whichever door. An account of the machine may have their name. */

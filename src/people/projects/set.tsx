@@ -24,7 +24,8 @@ export async function setPage(visit: Visit): Promise<Answer> {
   const { item: what } = descriptorOf(kind);
   const asked = visit.query("name");
   const stored = await findItem(visit, kind, asked);
-  const item = { ...stored, entries: seenEntries(stored) };
+  const seen = [...stored.entries].filter(([environment]) => !stored.unseen.includes(environment));
+  const item = { ...stored, entries: new Map(seen) };
   const holders = [...item.entries.keys()];
   const name = holders.length === 0 && item.unseen.length === 0 ? undefined : asked;
   const hidden = { ...seenOf(item.project, item.sets), ...(name === undefined ? { new: "yes" } : { name }) };
@@ -82,11 +83,6 @@ export async function set(visit: Visit): Promise<Answer> {
     throw new Refused("exists", `${words} Nothing was changed: change that one.`, { field: "name" });
   }
   return made(visit, name, change, projectPagePath(visit.where, `${kind}/item`, { name }));
-}
-
-/** The entries that a person may see. */
-function seenEntries({ entries, unseen }: StoredItem<Entry>): Entries {
-  return new Map([...entries].filter(([environment]) => !unseen.includes(environment)));
 }
 
 type Entries = ReadonlyMap<Environment, Entry>;
