@@ -450,17 +450,20 @@ describeBoth("the notary", (w, _, once) => {
     at(0);
     await notary.round();
     await w.run(`delete from audit_segments where lane = '${one}' and first_seq in (10, 2290)`);
-    const named: number[] = [];
+    const [named, looked]: [number[], number[]] = [[], []];
     for (let minute = 1; minute <= 3; minute++) {
       at(minute);
       await notary.round();
       named.push(notary.flaws);
+      looked.push((notary.lookedAt - start) / 60_000);
       if (minute === 2) await w.run(`delete from audit_segments where lane = '${one}' and first_seq = 1500`);
     }
     expect(named).toEqual([1, 1, 2]);
+    // When the newest pass began that is over.
+    expect(looked).toEqual([-60, -60, 0]);
     at(90);
     await notary.round();
-    expect(notary.flaws).toBe(3);
+    expect([notary.flaws, (notary.lookedAt - start) / 60_000]).toEqual([3, 3]);
   });
 
   once("goes over the tree again from its first leaf once a loss was accepted", async () => {

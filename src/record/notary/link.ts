@@ -26,7 +26,7 @@ export type NotaryNews =
   | Pick<Notary, KnownParts>
   | { readonly closed: true };
 
-type KnownParts = "flaws" | "away" | "completeAt";
+type KnownParts = "flaws" | "away" | "completeAt" | "lookedAt";
 
 /** A notary that makes its rounds, in this thread or in another one. */
 export type RunningNotary = Pick<Notary, KnownParts | "stop">;
@@ -37,7 +37,10 @@ export function watchNotary(metrics: Watching | undefined, notary: RunningNotary
   metrics?.watch("keyhole_audit_flaws", "Flaws that the notary knows of in the audit.", () => notary.flaws);
   metrics?.watch("keyhole_witnesses_away", "Witnesses that have not signed the newest head.", away);
   const ageHelp = "Seconds since the notary's last complete round, or since its start.";
-  metrics?.watch("keyhole_notary_round_age_seconds", ageHelp, () => Math.max(0, Date.now() - notary.completeAt) / 1000);
+  const since = (at: number) => Math.max(0, Date.now() - at) / 1000;
+  metrics?.watch("keyhole_notary_round_age_seconds", ageHelp, () => since(notary.completeAt));
+  const lookHelp = "Seconds since the oldest look at a segment of the tree, at most; or since the notary's start.";
+  metrics?.watch("keyhole_notary_look_age_seconds", lookHelp, () => since(notary.lookedAt));
 }
 
 type Watching = { readonly watch: (name: string, help: string, read: () => number) => void };
@@ -54,7 +57,7 @@ export async function startNotary(
   log: Log,
 ): Promise<RunningNotary> {
   const unasked = openWitnesses(witnesses).map(({ verifier }) => [verifier.name, "no notary asks it"]);
-  const known = { flaws: 1, away: Object.fromEntries(unasked), completeAt: Date.now(), stop };
+  const known = { flaws: 1, away: Object.fromEntries(unasked), completeAt: Date.now(), lookedAt: Date.now(), stop };
   let failure: string | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let thread: Worker | undefined;

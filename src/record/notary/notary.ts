@@ -81,6 +81,8 @@ export class Notary {
   /** Entries that are in order now and were not once, by lane: the first of each. */
   readonly #late = new Map<string, number>();
   #passedAt: number | undefined;
+  /** When the last pass began that is over; at first, when this notary was made. */
+  #lookedAt: number;
   /** How many segments the last pass saw. */
   #segments = Number.POSITIVE_INFINITY;
   #pass: Pass | undefined;
@@ -92,6 +94,7 @@ export class Notary {
   constructor(options: NotaryOptions) {
     this.#options = options;
     this.#endedAt = options.now();
+    this.#lookedAt = this.#endedAt;
     this.#witnesses = new Witnesses(options.database, options.witnesses, options.log);
     this.#saltKey = saltKeyOf(options.auditKey);
     this.#state = new StateWatch(options.auditKey);
@@ -111,6 +114,11 @@ export class Notary {
   /** When the last complete round ended, or when this notary was made: epoch milliseconds. */
   get completeAt(): number {
     return this.#endedAt;
+  }
+
+  /** Since when each segment of the tree was looked at again, or since when that is tried: epoch milliseconds. */
+  get lookedAt(): number {
+    return this.#lookedAt;
   }
 
   /** Why the last round was not complete, as a sentence; undefined if it was, or if a flaw says why. */
@@ -309,6 +317,7 @@ export class Notary {
     if (isDone) {
       await pass.walk.end();
       this.#passedAt = startedAt;
+      this.#lookedAt = pass.startedAt;
       this.#segments = pass.segments;
     } else this.#pass = pass;
     const ofTree = pass.tree.flaws.map((sentence) => [sentence, sentence] as const);

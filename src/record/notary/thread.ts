@@ -24,7 +24,7 @@ self.onmessage = ({ data }: MessageEvent<NotaryOrder>) => {
     checkpoint: new NewestCheckpoint({ ...order, signers: async () => signers, file }),
     log: (event) => say({ log: event }),
     now: Date.now,
-    told: () => say({ flaws: made.flaws, away: made.away, completeAt: made.completeAt }),
+    told: () => say({ flaws: made.flaws, away: made.away, completeAt: made.completeAt, lookedAt: made.lookedAt }),
     rest: shared(threadMs, Bun.sleep),
   });
   notary = made;
