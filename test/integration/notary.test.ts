@@ -158,6 +158,28 @@ describeBoth("the notary", (w, _, once) => {
     expect(flaws()).toEqual([`Lane ${one}: the chain breaks at entry 1500.`]);
   });
 
+  test("signs what is new in each round, also beside 2, 4 and 10 times the old segments that an hour is enough for", async () => {
+    const count = 2000;
+    await lane(w, count);
+    const newest = async () => Number((await w.run("select max(at) as at from audit_checkpoints_signed"))[0]?.["at"]);
+    let startedAt = Date.now();
+    for (const times of [2, 4, 10]) {
+      const notary = notaryOn(database, undefined, async (share) => {
+        const at = clock.now() + (share < 0.5 ? (times * 3_600_000) / count : 0);
+        clock.now = () => at;
+      });
+      for (let round = 0; round < 4; round++) {
+        startedAt = Math.max(startedAt + 60_000, clock.now());
+        const begun = startedAt;
+        clock.now = () => begun;
+        await lane(w, 3, begun);
+        await notary.round();
+        expect([times, await newest()]).toEqual([times, begun]);
+        expect(clock.now() - begun).toBeLessThanOrEqual(120_000);
+      }
+    }
+  });
+
   test("does what is left of a round if a part of it fails, says so, and counts it as not complete", async () => {
     const { key } = await w.place({ key: {} });
     const live = await savedTables(w, ["api_keys"]);
