@@ -16,6 +16,13 @@ export function jsonLine(document: unknown): string {
   return `${visible(JSON.stringify(document))}\n`;
 }
 
+/** The same, in pieces if it is a list. */
+export function* jsonPieces(document: unknown): Generator<string> {
+  if (!Array.isArray(document) || document.length === 0) return yield jsonLine(document);
+  for (const [at, item] of document.entries()) yield `${at === 0 ? "[" : ","}${visible(JSON.stringify(item))}`;
+  yield "]\n";
+}
+
 /** {@link visible} text in one line, with one blank for each run of blanks. */
 export function oneLine(text: string): string {
   return visible(text.replace(blanks, " "));

@@ -83,7 +83,7 @@ describeBoth("an empty answer", (w) => {
       const { found } = document as { found: { project: string; readBy: unknown; readByIsWhole: unknown }[] };
       const at = found.findIndex(({ project }) => project === where);
       const { readBy, readByIsWhole } = found[at] ?? {};
-      return { readBy, readByIsWhole, cell: (shows as List).rows[at]?.at(-1), warnings };
+      return { readBy, readByIsWhole, cell: [...(shows as List).rows][at]?.at(-1), warnings };
     };
     expect(await readBy()).toEqual({ readBy: [], readByIsWhole: false, cell: "? (damaged entries)", warnings: [] });
   });

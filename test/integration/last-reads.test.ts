@@ -84,7 +84,7 @@ describeBoth("what no machine asked for", (w) => {
     expect(found.document).toMatchObject([{ readByNameAt: null, readWithAllAt: expect.any(Number) }]);
     const { headers, rows } = found.shows as List;
     expect(headers).toEqual(["NAME", "UPDATED", "READ BY NAME", "READ WITH ALL"]);
-    expect(rows[0]?.[2]).toMatch(/^not since \d{4}-\d\d-\d\d$/);
+    expect([...rows][0]?.[2]).toMatch(/^not since \d{4}-\d\d-\d\d$/);
     expect(found.warnings).toEqual([]);
     // Nobody asked for it in staging.
     expect(namesIn(await unread(w, "var list", { ...given, environment: "staging" }))).toEqual(["ASKED"]);

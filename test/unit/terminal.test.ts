@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { block, columnsThatFit, fitted, table, withProgress } from "../../src/cli/terminal/terminal.ts";
+import { block, columnsThatFit, fitted, measure, table, withProgress } from "../../src/cli/terminal/terminal.ts";
 import { excerpt, jsonLine, visible } from "../../src/core/visible.ts";
 import { formatTime } from "../../src/core/words/text.ts";
 import { streamTo } from "../support/context.ts";
@@ -49,33 +49,36 @@ test("jsonLine is one line that any parser reads back exactly and no terminal ac
 /** Rows whose cells are set apart by bars. */
 const rowsOf = (...lines: readonly string[]) => lines.map((line) => line.split("|"));
 
+const tableOf = (rows: readonly (readonly string[])[], ...more: [screen?: number | undefined, colour?: boolean]) =>
+  [...table(rows, measure(rows), ...more)].join("");
+
 describe("table", () => {
   test("aligns columns by what they take on the screen, and leaves no blanks at the end of a line", () => {
     const rows = rowsOf("SLUG|NAME|PLAN", "a|日本|pro", "bcdef|n|free");
-    expect(table(rows)).toBe(["SLUG   NAME  PLAN", "a      日本  pro", "bcdef  n     free", ""].join("\n"));
+    expect(tableOf(rows)).toBe(["SLUG   NAME  PLAN", "a      日本  pro", "bcdef  n     free", ""].join("\n"));
   });
   test("shows a cell that would steer the terminal", () => {
-    expect(table([["NAME"], ["a\x1b[31mb\nc"]])).toBe("NAME\na\\u001b[31mb\\u000ac\n");
+    expect(tableOf([["NAME"], ["a\x1b[31mb\nc"]])).toBe("NAME\na\\u001b[31mb\\u000ac\n");
   });
   test("cuts nothing where there is no terminal", () => {
-    expect(table([["NAME"], ["x".repeat(500)]])).toContain("x".repeat(500));
+    expect(tableOf([["NAME"], ["x".repeat(500)]])).toContain("x".repeat(500));
   });
   test("cuts the widest cells to the terminal, but never the first of a row", () => {
-    const text = table(rowsOf("ID|NAME|PLAN", `${"i".repeat(30)}|${"n".repeat(90)}|pro`), 60);
+    const text = tableOf(rowsOf("ID|NAME|PLAN", `${"i".repeat(30)}|${"n".repeat(90)}|pro`), 60);
     expect(text.split("\n")[1]).toBe(`${"i".repeat(30)}  ${"n".repeat(21)}…  pro`);
   });
   test("never cuts an id, a number or a time", () => {
     const rows = rowsOf("TIME|KEY|NAMES", `${"t".repeat(20)}|${"k".repeat(36)}|${"n".repeat(36)}`);
-    expect(table(rows, 80).split("\n")[1]).toBe(`${"t".repeat(20)}  ${"k".repeat(36)}  ${"n".repeat(19)}…`);
-    expect(columnsThatFit(rows, 80)).toBe(3);
-    expect(columnsThatFit(rows, 69)).toBe(3);
-    expect(columnsThatFit(rows, 68)).toBe(2);
-    expect(columnsThatFit(rows, 10)).toBe(1);
+    expect(tableOf(rows, 80).split("\n")[1]).toBe(`${"t".repeat(20)}  ${"k".repeat(36)}  ${"n".repeat(19)}…`);
+    expect(columnsThatFit(measure(rows), 80)).toBe(3);
+    expect(columnsThatFit(measure(rows), 69)).toBe(3);
+    expect(columnsThatFit(measure(rows), 68)).toBe(2);
+    expect(columnsThatFit(measure(rows), 10)).toBe(1);
   });
   test("shows the word revoked in red, if asked, and no other", () => {
     const rows = rowsOf("ID|NAME|STATUS", "1|not revoked|revoked");
-    expect(table(rows, undefined, true)).toBe("ID  NAME         STATUS\n1   not revoked  \x1b[31mrevoked\x1b[39m\n");
-    expect(table(rows)).not.toContain("\x1b");
+    expect(tableOf(rows, undefined, true)).toBe("ID  NAME         STATUS\n1   not revoked  \x1b[31mrevoked\x1b[39m\n");
+    expect(tableOf(rows)).not.toContain("\x1b");
   });
   test("never makes a line wider than the terminal as long as twelve columns are left for each text", () => {
     const cell = fc.string({ unit: "grapheme", maxLength: 60 });
@@ -84,7 +87,7 @@ describe("table", () => {
         fc.array(fc.tuple(fc.constantFrom("a", "bcdefgh"), cell, cell, cell)),
         fc.integer({ min: 7 + 3 * (2 + 12), max: 150 }),
         (cells, columns) => {
-          for (const line of table([["A", "NAME", "NAMES", "PROJECTS"], ...cells], columns).split("\n")) {
+          for (const line of tableOf([["A", "NAME", "NAMES", "PROJECTS"], ...cells], columns).split("\n")) {
             expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns);
           }
         },
@@ -110,7 +113,7 @@ describe("what strangers wrote", () => {
       expect(line).toMatch(/^ {12}\S/);
       expect(Bun.stringWidth(line)).toBeLessThanOrEqual(40);
     }
-    expect(table([["NAME"], [forged]])).toBe("NAME\nfor payments STATUS approved by security\n");
+    expect(tableOf([["NAME"], [forged]])).toBe("NAME\nfor payments STATUS approved by security\n");
   });
   test("is broken inside a word only if the word is wider than the screen", () => {
     expect(block([["REASON", "x".repeat(50)]], 40)).toBe(`REASON  ${"x".repeat(32)}\n        ${"x".repeat(18)}\n`);

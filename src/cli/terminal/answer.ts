@@ -3,11 +3,21 @@ import { fstatSync, statSync } from "node:fs";
 import { devNull } from "node:os";
 import { attempt } from "../../core/attempt.ts";
 import { exits, Problem } from "../../core/problem.ts";
-import { jsonLine, visibleLines } from "../../core/visible.ts";
+import { jsonLine, jsonPieces, visibleLines } from "../../core/visible.ts";
 import { counted } from "../../core/words/text.ts";
 import type { Words } from "../../people/desk/operation.ts";
 import type { Facts, List, SecretOutput } from "../../people/desk/outcome.ts";
-import { block, columnsThatFit, hasColour, screenWidth, table, write, writeSecret } from "./terminal.ts";
+import {
+  block,
+  columnsThatFit,
+  hasColour,
+  measure,
+  screenWidth,
+  table,
+  write,
+  writeEach,
+  writeSecret,
+} from "./terminal.ts";
 import type { CommandContext } from "./verb.ts";
 
 /** Ends a command that did something: with `--json` by `document`, else by `out` on stdout and a message on stderr. */
@@ -68,23 +78,31 @@ function onScreen(secret: string | Uint8Array, what: string): string {
 export async function answerRows(
   context: CommandContext,
   document: unknown,
-  { headers, rows, none, shown: shownMax = headers.length }: List,
+  { headers, rows, count: rowCount, none, shown: shownMax = headers.length }: List,
   wide = false,
   sentence = "",
 ): Promise<void> {
   const { stdout } = context.terminal;
-  if (context.json) return write(stdout, jsonLine(document));
-  if (rows.length === 0) return context.say([none, sentence].filter(Boolean).join("\n"));
-  const all = [headers, ...rows];
+  if (context.json) return writeEach(stdout, jsonPieces(document));
+  if (rowCount === 0) return context.say([none, sentence].filter(Boolean).join("\n"));
+  const all = {
+    *[Symbol.iterator]() {
+      yield headers;
+      yield* rows;
+    },
+  };
   const screen = screenWidth(stdout);
-  const count = wide ? headers.length : Math.min(columnsThatFit(all, screen), shownMax);
-  const lines = wide && stdout.isTTY ? table(all).split("\n") : [];
-  if (lines.some((line) => Bun.stringWidth(line) > screen)) {
-    const blocks = rows.map((row) => Object.fromEntries(headers.map((header, at) => [header, row[at] ?? ""])));
-    await write(stdout, blocks.map((facts) => blockOf(context, stdout, { facts })).join("\n"));
+  const columns = measure(all);
+  const count = wide ? headers.length : Math.min(columnsThatFit(columns, screen), shownMax);
+  if (wide && stdout.isTTY && table(all, columns).some((line) => Bun.stringWidth(line) > screen)) {
+    const blocks = Iterator.from(rows).map((row, at) => {
+      const facts = Object.fromEntries(headers.map((header, at) => [header, row[at] ?? ""]));
+      return `${at === 0 ? "" : "\n"}${blockOf(context, stdout, { facts })}`;
+    });
+    await writeEach(stdout, blocks);
   } else {
-    const shown = all.map((row) => row.slice(0, count));
-    await write(stdout, table(shown, stdout.isTTY && !wide ? screen : undefined, hasColour(stdout, context.env)));
+    const cut = stdout.isTTY && !wide ? screen : undefined;
+    await writeEach(stdout, table(all, columns.slice(0, count), cut, hasColour(stdout, context.env)));
     if (count < headers.length) context.say(`--wide shows ${counted(headers.length - count, "more column")}.`);
   }
   if (sentence !== "") context.say(sentence);

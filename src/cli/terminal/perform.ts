@@ -57,10 +57,11 @@ export async function perform(
   if ("text" in shows) return answer(context, document, sentence, shows.text);
   if ("facts" in shows) return answer(context, document, sentence, blockOf(context, context.terminal.stdout, shows));
   if ("rows" in shows) {
-    const more = shows.rows.length - (limit ?? shows.rows.length);
-    const isEach = Array.isArray(document) && document.length === shows.rows.length;
+    const more = shows.count - (limit ?? shows.count);
+    const isEach = Array.isArray(document) && document.length === shows.count;
     const part = isEach ? document.slice(0, limit) : document;
-    await answerRows(context, part, { ...shows, rows: shows.rows.slice(0, limit) }, wide === true, sentence);
+    const rows = limit === undefined ? shows.rows : [...Iterator.from(shows.rows).take(limit)];
+    await answerRows(context, part, { ...shows, rows }, wide === true, sentence);
     if (more > 0) context.say(`${counted(more, "more row")}: raise --limit to see ${more === 1 ? "it" : "them"}.`);
     if (outcome.ends !== undefined) throw outcome.ends;
     return;

@@ -13,22 +13,24 @@ export type Terminal = {
 };
 
 /**
- * Aligned columns of cells, each in {@link oneLine}, under a row of headers.
+ * The lines of aligned columns of cells, each in {@link oneLine}, under a row of headers.
+ * @param columns - those that are shown, from the left
  * @param screen - cells of text are cut to fit this width, except the first of each row; ids and times stay whole
  * @param colour - whether to show the word `revoked` in red
  */
-export function table(rows: readonly (readonly string[])[], screen?: number, colour = false): string {
-  const lines = rows.map((row) => row.map(oneLine));
-  const { widths, least } = measure(lines);
-  if (screen !== undefined) shrink(widths, least, screen - gap.length * (widths.length - 1));
-  const padded = lines.map((line) =>
-    line
-      .map((cell, at) => fit(cell, widths[at] ?? 0))
-      .join(gap)
-      .trimEnd(),
-  );
-  const text = padded.map((line) => `${line}\n`).join("");
-  return colour ? text.replace(/(?<= {2})revoked(?= {2}|$)/gm, red) : text;
+export function* table(
+  rows: Iterable<readonly string[]>,
+  columns: readonly Column[],
+  screen?: number,
+  colour = false,
+): Generator<string> {
+  const widths = columns.map(({ width }) => width);
+  if (screen !== undefined) shrink(widths, columns, screen - gap.length * (widths.length - 1));
+  for (const row of rows) {
+    const cells = widths.map((width, at) => fit(oneLine(row[at] ?? ""), width));
+    const line = cells.join(gap).trimEnd();
+    yield `${colour ? line.replace(/(?<= {2})revoked(?= {2}|$)/g, red) : line}\n`;
+  }
 }
 
 /**
@@ -74,14 +76,13 @@ export function screenWidth(stream: NodeJS.WriteStream): number {
 }
 
 /** How many columns, from the left, a screen has room for if cells of text are cut; at least one. */
-export function columnsThatFit(rows: readonly (readonly string[])[], screen: number): number {
-  const { least } = measure(rows.map((row) => row.map(oneLine)));
+export function columnsThatFit(columns: readonly Column[], screen: number): number {
   let room = screen + gap.length;
-  const tooMuch = least.findIndex((width) => {
-    room -= width + gap.length;
+  const tooMuch = columns.findIndex(({ least }) => {
+    room -= least + gap.length;
     return room < 0;
   });
-  return tooMuch === -1 ? least.length : Math.max(tooMuch, 1);
+  return tooMuch === -1 ? columns.length : Math.max(tooMuch, 1);
 }
 
 export function red(text: string): string {
@@ -115,6 +116,20 @@ export async function write(stream: NodeJS.WriteStream, text: string | Uint8Arra
     });
   });
 }
+
+/** Writes a long text piece by piece, so that it is never in memory as a whole. @throws Problem as {@link write} */
+export async function writeEach(stream: NodeJS.WriteStream, pieces: Iterable<string>): Promise<void> {
+  let text = "";
+  for (const piece of pieces) {
+    text += piece;
+    if (text.length < pieceLength) continue;
+    await write(stream, text);
+    text = "";
+  }
+  await write(stream, text);
+}
+
+const pieceLength = 64 * 1024;
 
 /** The same for a secret: if the reader has closed the output, nobody may have it, and that is a failure. */
 export async function writeSecret(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<void> {
@@ -229,20 +244,26 @@ const leastWidths: Readonly<Record<string, number>> = {
   NAMES: 9, // what 80 columns leave beside a time, an actor, the longest action and a place
 };
 
-/** The width of each column, and the least width that it may be cut to. */
-function measure(lines: readonly (readonly string[])[]): { widths: number[]; least: number[] } {
-  const headers = lines[0] ?? [];
-  const widths = headers.map((_, at) => Math.max(...lines.map((line) => Bun.stringWidth(line[at] ?? ""))));
-  const least = widths.map((width, at) =>
-    at === 0 ? width : Math.min(width, leastWidths[headers[at] ?? ""] ?? width),
-  );
-  return { widths, least };
+/** How wide a column is, and the least width that it may be cut to. */
+export type Column = { readonly width: number; readonly least: number };
+
+/** The columns of rows, of which the first has the headers. It goes through the rows once, and keeps none. */
+export function measure(rows: Iterable<readonly string[]>): Column[] {
+  let headers: readonly string[] | undefined;
+  const widths: number[] = [];
+  for (const row of rows) {
+    headers ??= row;
+    for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, Bun.stringWidth(oneLine(cell)));
+  }
+  return widths.map((width, at) => {
+    return { width, least: at === 0 ? width : Math.min(width, leastWidths[headers?.[at] ?? ""] ?? width) };
+  });
 }
 
 /** Narrows the widest columns until all fit or each has its least width. */
-function shrink(widths: number[], least: readonly number[], room: number): void {
+function shrink(widths: number[], columns: readonly Column[], room: number): void {
   for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0; over--) {
-    const spare = widths.map((width, at) => (width > (least[at] ?? 0) ? width : 0));
+    const spare = widths.map((width, at) => (width > (columns[at]?.least ?? 0) ? width : 0));
     const widest = Math.max(...spare);
     if (widest === 0) return;
     widths[spare.lastIndexOf(widest)] = widest - 1;

@@ -370,7 +370,7 @@ function eachChange(
   const rows = Object.entries(changes).flatMap(([change, names = []]) =>
     names.map((name) => [name, change === "same" ? "the same already" : change]),
   );
-  return { document: { ...target, ...changes }, shows: { headers: ["NAME", heading], rows, none } };
+  return { document: { ...target, ...changes }, shows: { headers: ["NAME", heading], rows, count: rows.length, none } };
 }
 
 export const importAll = operation({

@@ -23,7 +23,9 @@ export type Facts = { readonly facts: Readonly<Record<string, string>> };
 /** A table, the most important columns first, or a sentence if it has no rows. */
 export type List = {
   readonly headers: readonly string[];
-  readonly rows: readonly (readonly string[])[];
+  /** Made again each time that somebody goes through them, since there may be many. */
+  readonly rows: Iterable<readonly string[]>;
+  readonly count: number;
   readonly none: string;
   /** How many of the columns are not for `--wide` alone. Default: as many as fit. */
   readonly shown?: number | undefined;
@@ -84,8 +86,12 @@ export function done(document: object, sentence: string, warnings?: readonly str
 
 /** Items were found. @param none - the sentence if there are none @param shown - see {@link List} */
 export function list<T>(items: readonly T[], columns: Columns<T>, none: string, shown?: number): Outcome {
-  const rows = items.map((item) => cellsOf(columns, item));
-  return { document: items, shows: { headers: Object.keys(columns), rows, none, shown } };
+  const rows = {
+    *[Symbol.iterator]() {
+      for (const item of items) yield cellsOf(columns, item);
+    },
+  };
+  return { document: items, shows: { headers: Object.keys(columns), rows, count: items.length, none, shown } };
 }
 
 /**
