@@ -115,7 +115,7 @@ describeBoth("writers of sets", (w, _, once) => {
       const { adminContextOf, operator } = await import(${source("people/desk/context.ts")});
       const { openInstallation } = await import(${source("installation/installation.ts")});
       const { readConfig } = await import(${source("core/settings/settings.ts")});
-      const { setVariables } = await import(${source("kinds/variables/write.ts")});
+      const { setVariables } = await import(${source("../test/support/plans.ts")});
       const admin = adminContextOf(await openInstallation(readConfig(process.env), () => {}), operator("ann@host"));
       process.stdout.write("ready");
       await Bun.stdin.text();
