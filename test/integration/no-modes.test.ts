@@ -61,8 +61,8 @@ test("only these write without a word: what holds no secret, or is warned of whe
   expect(silent.sort()).toEqual([
     "cli/machine.ts", // receipts
     "installation/root-keys.ts",
-    "record/notary/newest-checkpoint.ts",
     "people/rotation/root-keys.ts",
+    "record/notary/newest-checkpoint.ts",
     "record/notary/witness-server.ts",
   ]);
 });

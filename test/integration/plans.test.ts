@@ -32,6 +32,8 @@ describeBoth("every statement of a request, among 2,000 projects", (w, dialect) 
     await counted("/projects/big/variables?environment=development");
     await setVariables(w.admin, stage.where, "staging", [{ name: "N0001", value: "changed" }]);
     await setAccount(w.admin, stage.where, "everywhere 0001", environments, { a: "changed" });
+    // The first read after a change checks where the commands' lane ends now.
+    expect(await counted("/organization")).toBe(2);
     for (const path of stage.paths) {
       const contents = path.includes("metadataOnly") ? 1 : 4;
       const isLarge = path.includes("environment=development") && dialect === "sqlite";

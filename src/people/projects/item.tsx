@@ -5,6 +5,7 @@ import { Cut } from "../../core/cut.ts";
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { lookalikes } from "../../core/words/lookalikes.ts";
+import { joined } from "../../core/words/text.ts";
 import {
   Actions,
   Ago,
@@ -76,6 +77,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
   const main = (
     <>
       {form && written.length > 0 && <Actions items={{ Change: projectPagePath(where, `${kind}/set`, { name }) }} />}
+      {seen.length < environments.length && <p class="quiet">You may see {joined(seen)} alone.</p>}
       <div class="values">{cards}</div>
       <Operators />
       {audited.length > 0 && (
