@@ -1,9 +1,15 @@
+import { agents } from "./agents.ts";
+import { contents } from "./contents.ts";
+import { database } from "./database.ts";
 import { envelopes } from "./envelopes.ts";
+import { kept } from "./history.ts";
 import { keys } from "./keys.ts";
+import { limits } from "./limits.ts";
 import { machinesOnly } from "./machines-only.ts";
 import type { Proof } from "./proof.ts";
 import { reads } from "./reads.ts";
 import { chain, entries, trees } from "./record.ts";
+import { requests } from "./requests.ts";
 import { sets } from "./sets.ts";
 import { trusts } from "./trusts.ts";
 
@@ -12,9 +18,15 @@ export const tables: Readonly<Record<string, readonly Proof[]>> = {
   "sets: whole, in their place and as they were written": sets,
   "reads: what random histories find": reads,
   "what is for machines only": machinesOnly,
+  "history: kept, believed and put back": kept,
+  "contents of files": contents,
   "envelopes, and keys that wrap keys": envelopes,
   "keys: who may read what": keys,
   "trusts: who may read what, by token": trusts,
+  "how often, and how much at once": limits,
+  "the database answers, and is the right one": database,
+  "requests, answers and their tags": requests,
+  "agents, and what they ask people for": agents,
   "the audit: no value without its entry": entries,
   "the audit: no entry changed unseen": chain,
   "the audit's signed tree, its notes and proofs": trees,

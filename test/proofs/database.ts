@@ -1,0 +1,121 @@
+import type { Proof } from "./proof.ts";
+
+const parameters = "src/core/settings/postgres-url.ts";
+const signIn = "src/store/sign-in.ts";
+const falsePostgres = "integration/false-postgres";
+
+/** The database answers, is the right one, and gets no password that it should not have. */
+export const database: readonly Proof[] = [
+  {
+    promise: "A parameter of DATABASE_URL that is unknown is refused",
+    edits: [
+      [
+        parameters,
+        "if (!allowedValues.has(name)) throw unknownParameter(name);",
+        'if (!allowedValues.has(name) && name === "") throw unknownParameter(name);',
+      ],
+    ],
+    fails: ["unit/postgres-url", "is refused"],
+  },
+  {
+    promise: "Nothing in DATABASE_URL is said twice",
+    edits: [[parameters, "if (given.has(name)) throw", 'if (given.has(name) && name === "") throw']],
+    fails: ["unit/postgres-url", "may not be given twice"],
+  },
+  {
+    promise: "A NUL in DATABASE_URL adds nothing to what is sent",
+    edits: [[parameters, ' || decoded.includes("\\0")', ""]],
+    fails: ["unit/postgres-url", "is refused with the form that a URL has"],
+  },
+  {
+    promise: "No piece of a password is shown",
+    edits: [[parameters, "(?:\\?([^#@]*))?$/i", "(?:\\?([^#]*))?$/i"]],
+    fails: ["unit/postgres-url", "is refused with the form that a URL has"],
+  },
+  {
+    promise: "A server that may be anybody gets no password in the clear",
+    edits: [
+      [
+        signIn,
+        'else if (!isVerified) throw failure("SIGN_IN_CLEAR");',
+        'else if (!user) throw failure("SIGN_IN_CLEAR");',
+      ],
+    ],
+    fails: [falsePostgres, "does not get the password in the clear"],
+  },
+  {
+    promise: "A server gets no password in the middle of a session",
+    edits: [
+      [
+        signIn,
+        "if (type === undefined || !this.#next.includes(type)) {",
+        "if (type === undefined || (type !== ok && !this.#next.includes(type) && !this.isDone)) {",
+      ],
+    ],
+    fails: [falsePostgres, "does not get it in the middle of a session"],
+  },
+  {
+    promise: "A server does not stop a process by rounds of SCRAM",
+    edits: [[signIn, "if (Number(rounds) > roundsMax) throw", "if (Number(rounds) > roundsMax * 2) throw"]],
+    fails: [falsePostgres, "of more than 600,000 rounds"],
+  },
+  {
+    promise: "A read that cannot begin is 503, not 500",
+    edits: [
+      [
+        "src/store/sqlite.ts",
+        "          statement.run();\n        } catch (error) {\n          throw unavailable(error);",
+        "          statement.run();\n        } catch (error) {\n          throw error;",
+      ],
+    ],
+    fails: ["unit/sqlite-file", "a read transaction that cannot begin is a Fault"],
+  },
+  {
+    promise: "The embedded journal gets the lock in time",
+    edits: [
+      ["src/store/sqlite-file.ts", "pauseMs = Math.min(pauseMs + 1, pauseMsMax)", "pauseMs = pauseMs * 2 + pauseMsMax"],
+    ],
+    fails: ["unit/sqlite-file", "a lock that is held is asked for at short, growing intervals"],
+  },
+  {
+    promise: "The wait for the embedded database's lock does not count time in which the process stood still",
+    edits: [
+      ["src/store/sqlite-file.ts", "if (lostMs > lostMsMin) lastMs += lostMs;", "if (lostMs > lostMsMin) lastMs += 0;"],
+    ],
+    fails: ["unit/sqlite-file", "the time in which the process stood still does not count"],
+  },
+  {
+    promise: "An answer that arrived while another one was read counts",
+    edits: [
+      [
+        "src/core/deadline.ts",
+        "      setTimeout(() => {\n        if (this.#waits.delete(wait)) wait.refuse();\n      }, 0);",
+        "      if (this.#waits.delete(wait)) wait.refuse();",
+      ],
+    ],
+    fails: ["unit/deadline", "an answer that arrived while another one was read counts"],
+  },
+  {
+    promise: "A batch of lookups gives each its own answer",
+    edits: [
+      [
+        "src/store/lookups.ts",
+        "      found[row.n] = keyRowOf(",
+        "      found[(row.n + 1) % lookups.length] = keyRowOf(",
+      ],
+    ],
+    fails: ["property/concurrency", "each get their own answer"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A set larger than any that Keyhole writes is refused before it is fetched",
+    edits: [
+      [
+        "src/serve/sets/lookup.ts",
+        "set.listingBytes > setBytesMax || valueBytes([set], values) > sealedBytesMax",
+        "set.listingBytes > 2 ** 40 || valueBytes([set], values) > sealedBytesMax * 2 ** 20",
+      ],
+    ],
+    fails: ["property/tamper", "a set that is a little larger than any that Keyhole writes"],
+  },
+];
