@@ -97,7 +97,7 @@ export async function verifyTree(context: CommandContext, keys: readonly Verifie
   const { comparisons: compared, putBack } = checkpoint;
   const { leaves, heads, moreFlaws, head: newest } = walked;
   const missing = compared.filter(({ reason }) => reason !== undefined).map(describeComparison);
-  const flaws = putBack === undefined ? walked.flaws : [...walked.flaws, putBack];
+  const flaws = [...walked.flaws.map(({ sentence }) => sentence), ...(putBack === undefined ? [] : [putBack])];
   const head = newest && { size: newest.size, root: newest.root.toString("base64"), at: newest.at };
   const found = { leaves, heads, head, flaws, moreFlaws, compared };
   if (flaws.length > 0) {

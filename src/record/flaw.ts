@@ -6,25 +6,41 @@ import type { Segment } from "./segment.ts";
 /** Consecutive entries of a lane. */
 export type Range = { readonly lane: string; readonly seq: number; readonly lastSeq: number };
 
-/**
- * What is wrong with a lane. `seq` is the first entry that may be missing or differ. The entries of a segment share one
- * mac, so any of its entries may be the changed one.
- */
-export type Flaw = Range & {
+/** What is wrong with the record. */
+export type Flaw = {
   /**
-   * `broken`: somebody changed, removed, moved or added entries there. `lost`: the log's checkpoint shows other entries.
-   * `gone`: the tree has entries that are not there. `head`: the lane has a head that names `seq` as the last entry, and
-   * `lastSeq` is the last; one of them was changed.
+   * `broken`: somebody changed, removed, moved or added entries, or a part of the tree. `lost`: the log's checkpoint shows
+   * other entries. `gone`: the tree has entries that are not there. `head`: the lane has a head that names `seq` as the
+   * last entry, and `lastSeq` is the last; one of them was changed. `state`: a row is not as the record says.
    */
-  readonly what: "broken" | "lost" | "gone" | "head";
-  /** What an {@link Acceptance} of this loss holds; empty if the flaw is not a loss that can be accepted. */
-  readonly seals: readonly string[];
+  readonly what: "broken" | "lost" | "gone" | "head" | "state";
+  /** What an operator accepts it by: {@link gapName} of its entries, or the subject of the row. Else its sentence. */
+  readonly name: string;
+  readonly sentence: string;
+  /** What its acceptance has on record, beside the name; undefined if it cannot be accepted. */
+  readonly seals?: readonly string[] | undefined;
 };
+
+/**
+ * A flaw of a lane. `seq` is the first entry that may be missing or differ. The entries of a segment share one mac, so
+ * any of its entries may be the changed one.
+ */
+export type LaneFlaw = Flaw & Range;
 
 /** A loss that people know of. A seal proves that somebody with the audit key accepted exactly this loss. */
 export type Acceptance = Range & { readonly seals: readonly string[] };
 
-export function describeFlaw({ lane, seq, lastSeq, what }: Flaw): string {
+/** A flaw that has no name but its sentence, and that nobody can accept. */
+export function brokenBy(sentence: string): Flaw {
+  return { what: "broken", name: sentence, sentence };
+}
+
+/** @param seals - of a loss, which can be accepted */
+export function laneFlaw(
+  { lane, seq, lastSeq }: Range,
+  what: Exclude<Flaw["what"], "state">,
+  seals?: readonly string[],
+): LaneFlaw {
   const entries = lastSeq > seq ? `entries ${seq} to ${lastSeq}` : `entry ${seq}`;
   const difference = seq === lastSeq ? "it was changed" : `it names entry ${seq}, and the last one is ${lastSeq}`;
   const sentences = {
@@ -34,7 +50,8 @@ export function describeFlaw({ lane, seq, lastSeq, what }: Flaw): string {
     head: `its row in audit_heads does not fit its end: ${difference}`,
   };
   // SQL can give a lane any name.
-  return `Lane ${excerpt(lane)}: ${sentences[what]}.`;
+  const sentence = `Lane ${excerpt(lane)}: ${sentences[what]}.`;
+  return { what, name: gapName({ lane, seq, lastSeq }), sentence, lane, seq, lastSeq, seals };
 }
 
 /** The name of a range, as people type it: `LANE:FIRST-LAST`. */

@@ -1,7 +1,7 @@
 import { isSameMac, macOf } from "../core/hash.ts";
 import { excerpt } from "../core/visible.ts";
 import type { AuditEntry } from "./entry.ts";
-import { parseGap, type Range } from "./flaw.ts";
+import { type Flaw, parseGap, type Range } from "./flaw.ts";
 import { rosterAction } from "./head.ts";
 
 /*
@@ -32,10 +32,11 @@ export function isSealed(auditKey: Uint8Array, exception: Exception): boolean {
   return isSameMac(sealException(auditKey, exception), exception.seal);
 }
 
-/** A sentence about a difference. */
-export function describeDifference({ subject, recorded, found }: StateDifference): string {
+/** Once it was accepted, the record says what was found, unless that is over. */
+export function stateFlaw({ subject, recorded, found, isOver }: StateDifference): Flaw {
   const [which, is, was] = [subject, found, recorded].map(excerpt);
-  return `${which} was put back or changed by other means: it is ${is}, and the record says ${was}.`;
+  const sentence = `${which} was put back or changed by other means: it is ${is}, and the record says ${was}.`;
+  return { what: "state", name: subject, sentence, seals: isOver ? [] : [found] };
 }
 
 type KeyState = {

@@ -1,4 +1,4 @@
-import { flawsMax } from "./flaw.ts";
+import { brokenBy, type Flaw, flawsMax } from "./flaw.ts";
 import { isCosigned, parseWitness, type Verifier } from "./note.ts";
 import { hashAt, hashBytes, type Node, nodeHash, peaksOf, rootOver, type TreeHead } from "./tree.ts";
 import { openTreeHead } from "./tree-note.ts";
@@ -21,8 +21,8 @@ export type StoredCosignature = {
 export type TreeVerified = {
   readonly leaves: number;
   readonly heads: number;
-  /** At most 1000 sentences that say where it breaks. Empty: each signed head is of the first leaves of this tree. */
-  readonly flaws: readonly string[];
+  /** At most 1000 that say where it breaks. Empty: each signed head is of the first leaves of this tree. */
+  readonly flaws: readonly Flaw[];
   readonly moreFlaws: number;
 };
 
@@ -37,7 +37,7 @@ export class TreeWalk {
   #size = 0;
   #heads = 0;
   #newest = 0;
-  readonly #flaws: string[] = [];
+  readonly #flaws: Flaw[] = [];
   #moreFlaws = 0;
 
   /** @param log - the keys that may have signed */
@@ -94,7 +94,7 @@ export class TreeWalk {
   }
 
   /** At most 1000 of what was found so far. */
-  get flaws(): readonly string[] {
+  get flaws(): readonly Flaw[] {
     return this.#flaws;
   }
 
@@ -126,8 +126,8 @@ export class TreeWalk {
     this.#size = size;
   }
 
-  #note(flaw: string): void {
-    if (this.#flaws.length < flawsMax) this.#flaws.push(flaw);
+  #note(sentence: string): void {
+    if (this.#flaws.length < flawsMax) this.#flaws.push(brokenBy(sentence));
     else this.#moreFlaws += 1;
   }
 }

@@ -1,5 +1,5 @@
 import { isSameMac, macOf } from "../core/hash.ts";
-import { type Acceptance, type Flaw, flawsMax, gapName, type Range, sealGap } from "./flaw.ts";
+import { type Acceptance, flawsMax, gapName, type LaneFlaw, laneFlaw, type Range, sealGap } from "./flaw.ts";
 import { isWhole, type LaneEnd } from "./head.ts";
 import { Leaf } from "./leaf.ts";
 import { hasLeaf, openLeaves, sealLeaves, sealLeft, unionOf } from "./leaf-set.ts";
@@ -33,11 +33,11 @@ export function isProved(auditKey: Uint8Array, dropped: Dropped): boolean {
 }
 
 /** What is wrong with the end of people's lane. */
-export async function headFlaws(auditKey: Uint8Array, chain: Pick<Chain, "end">): Promise<Flaw[]> {
+export async function headFlaws(auditKey: Uint8Array, chain: Pick<Chain, "end">): Promise<LaneFlaw[]> {
   const end = await chain.end();
   if (isWhole(auditKey, end)) return [];
   const { lane, head, newest } = end;
-  return [{ lane, seq: head?.seq ?? 0, lastSeq: newest?.lastSeq ?? 0, what: "head", seals: [] }];
+  return [laneFlaw({ lane, seq: head?.seq ?? 0, lastSeq: newest?.lastSeq ?? 0 }, "head")];
 }
 
 /** The leaves that need no segment any more: people accepted their loss, or retention dropped it. A seal proves each. */
@@ -87,7 +87,7 @@ export class AuditWalk {
   readonly #auditKey: Uint8Array;
   readonly #saltKey: Uint8Array | undefined;
   readonly #chain: WalkedChain;
-  readonly #flaws: (Flaw & { lastSeq: number })[] = [];
+  readonly #flaws: LaneFlaw[] = [];
   readonly #accepted = new Map<string, Range>();
   readonly #flawedLanes = new Set<string>();
   /** 1 for each leaf that has a segment. */
@@ -114,7 +114,7 @@ export class AuditWalk {
   }
 
   /** At most 1000 of what was found so far. */
-  get flaws(): readonly Flaw[] {
+  get flaws(): readonly LaneFlaw[] {
     return this.#flaws;
   }
 
@@ -156,8 +156,7 @@ export class AuditWalk {
     const isReadable = entries !== undefined;
     const gap = gapBefore(link, segment);
     const isBehindGap = gap.seq <= gap.lastSeq;
-    if (isBehindGap && !isInOrder)
-      this.#add({ ...gap, what: "broken", seals: [sealGap(this.#auditKey, gap, segment)] });
+    if (isBehindGap && !isInOrder) this.#add(laneFlaw(gap, "broken", [sealGap(this.#auditKey, gap, segment)]));
     await this.#join(segment);
     if (isInOrder ? !isReadable : !isBehindGap) this.#noteChanged(segment);
     this.#link = { lane, lastSeq: Math.max(lastSeq, link.lastSeq), mac };
@@ -194,7 +193,7 @@ export class AuditWalk {
     this.#flawedLanes.add(lane);
     if (isOther || gaps.length === 0) {
       const isNamed = this.#flaws.some((one) => one.lane === lane && one.lastSeq >= firstSeq && one.seq <= lastSeq);
-      if (!isNamed) this.#add({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
+      if (!isNamed) this.#add(laneFlaw({ lane, seq: firstSeq, lastSeq }, "broken"));
     } else if (this.#partial.size < flawsMax) this.#partial.set(leaf, { gaps, seal });
   }
 
@@ -230,7 +229,7 @@ export class AuditWalk {
     for (const { range, leaves, seals } of gone) {
       this.#flawedLanes.add(range.lane);
       if (leaves.length > 0) seals.unshift(sealLeaves(this.#auditKey, unionOf([leaves])));
-      this.#add({ ...range, what: "gone", seals });
+      this.#add(laneFlaw(range, "gone", seals));
     }
   }
 
@@ -249,12 +248,14 @@ export class AuditWalk {
 
   #noteChanged({ lane, firstSeq, lastSeq }: Segment): void {
     const before = this.#flaws.at(-1);
-    const goesOn = before?.lane === lane && before.lastSeq >= firstSeq - 1;
-    if (goesOn && before.seals.length === 0) before.lastSeq = Math.max(lastSeq, before.lastSeq);
-    else this.#add({ lane, seq: firstSeq, lastSeq, what: "broken", seals: [] });
+    const goesOn = before?.lane === lane && before.lastSeq >= firstSeq - 1 && before.seals === undefined;
+    const seq = goesOn ? before.seq : firstSeq;
+    const flaw = laneFlaw({ lane, seq, lastSeq: Math.max(lastSeq, goesOn ? before.lastSeq : 0) }, "broken");
+    if (goesOn) this.#flaws.splice(-1, 1, flaw);
+    else this.#add(flaw);
   }
 
-  #add(flaw: Flaw): void {
+  #add(flaw: LaneFlaw): void {
     if (this.#flaws.length < flawsMax) this.#flaws.push(flaw);
     else this.#moreFlaws += 1;
   }

@@ -241,7 +241,7 @@ describeBoth("a receipt", (w) => {
     const stranger = cosign(noteText(note) ?? "", witnessOf(witness.name, new Uint8Array(32).fill(9)), Date.now());
     const flaws = async () => {
       const database = w.installation.open("serve");
-      return (await verifyPublic(database, log).finally(() => database.close())).flaws;
+      return (await verifyPublic(database, log).finally(() => database.close())).flaws.map(({ sentence }) => sentence);
     };
     for (const line of ["garbage", "garbage\n", "\n", stranger, `${stranger}${stranger}`]) {
       const row = [size, encodeWitness(witness), 1, line];

@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { compareCheckpoints } from "../../src/people/audit/log-checkpoints.ts";
 import type { AuditEntry } from "../../src/record/entry.ts";
-import { describeFlaw } from "../../src/record/flaw.ts";
+import { laneFlaw } from "../../src/record/flaw.ts";
 import type { LaneCheckpoint } from "../../src/record/journal.ts";
-import { describeDifference } from "../../src/record/record.ts";
+import { stateFlaw } from "../../src/record/record.ts";
 import { encodeEntries, type Segment, segmentMac } from "../../src/record/segment.ts";
 import { AuditWalk } from "../../src/record/verify.ts";
 import { auditKey, entry, journalOn } from "../support/journal.ts";
@@ -178,8 +178,8 @@ describe("names the first entry that was tampered with:", () => {
 test("a flaw is one line, whatever SQL calls the lane or what it put back", () => {
   const lane = "x\n\u001b[2JEvery entry is unchanged.";
   expect([
-    describeFlaw({ lane, seq: 1, lastSeq: 1, what: "broken", seals: [] }),
-    describeDifference({ subject: "key:\n1", recorded: "revoked", found: "live\n" }),
+    laneFlaw({ lane, seq: 1, lastSeq: 1 }, "broken").sentence,
+    stateFlaw({ subject: "key:\n1", recorded: "revoked", found: "live\n" }).sentence,
   ]).toEqual([
     "Lane x\\u000a\\u001b[2JEvery entry is unchanged.: the chain breaks at entry 1.",
     "key:\\u000a1 was put back or changed by other means: it is live\\u000a, and the record says revoked.",

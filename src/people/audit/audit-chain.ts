@@ -2,14 +2,14 @@ import { and, eq, gt, gte, lt, lte, min } from "drizzle-orm";
 import { type Environment, environmentMask } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { counted } from "../../core/words/text.ts";
-import { type Flaw, gapName, type Range } from "../../record/flaw.ts";
+import { brokenBy, type Flaw, gapName, parseGap, type Range } from "../../record/flaw.ts";
 import type { LaneCheckpoint } from "../../record/journal.ts";
 import { sealLeaves, unionOf } from "../../record/leaf-set.ts";
 import { unsignedMaxMs, unsignedWords } from "../../record/notary/newest-checkpoint.ts";
 import { findVerifiers } from "../../record/notary/signers.ts";
 import { StateWatch } from "../../record/notary/state-watch.ts";
 import type { HeadComparison } from "../../record/notary/witnessed-heads.ts";
-import type { StateDifference } from "../../record/record.ts";
+import { stateFlaw } from "../../record/record.ts";
 import { dropAuditMonths, makeAuditMonths, monthOf } from "../../record/store/audit-months.ts";
 import { chainOf } from "../../record/store/chain.ts";
 import { endException, readExceptions } from "../../record/store/exceptions.ts";
@@ -39,17 +39,16 @@ import { compareCheckpoints, loggedChainOf } from "./log-checkpoints.ts";
 export type Verified = {
   readonly entries: number;
   readonly lanes: number;
-  /** At most some 1000. Empty, and `tree` too: every entry is unchanged, except in what was accepted. */
+  /**
+   * Of lanes, at most some 1000; where the signed tree breaks, as many, or a row of its keys; and what the tables hold
+   * against the record. Empty: every entry is unchanged, except in what was accepted.
+   */
   readonly flaws: readonly Flaw[];
-  /** Sentences: where the signed tree breaks, or a row of its keys. */
-  readonly tree: readonly string[];
   /** How many flaws there are beyond these. */
   readonly moreFlaws: number;
   /** The losses that were found and are known. */
   readonly accepted: readonly Range[];
 };
-/** The same, and what the tables hold against it. */
-export type Audited = Verified & { readonly differences: readonly StateDifference[] };
 
 /**
  * Verifies the audit in bounded memory: each segment against the one before and against its leaf of the signed tree, and
@@ -62,13 +61,14 @@ export async function verifyAudit(
   admin: Pick<AdminContext, "database" | "keyring" | "systemKeys" | "rights">,
   checkpoints: readonly LaneCheckpoint[] = [],
   progress: (entries: number) => void = () => {},
-): Promise<Audited> {
+): Promise<Verified> {
   const { database, rights } = admin;
   requireAuditor(admin);
   const verified = await verifySegments(admin, segmentsByLane(database, {}), { checkpoints, progress });
+  const { signed, ...found } = verified;
   const watch = new StateWatch(admin.systemKeys.audit);
-  const { signed } = verified;
-  return { ...verified, differences: rights === "operator" ? await watch.compare(database, signed) : [] };
+  const differences = rights === "operator" ? await watch.compare(database, signed) : [];
+  return { ...found, flaws: [...found.flaws, ...differences.map(stateFlaw)] };
 }
 
 /** @param whole - what is judged of all segments, and not only of those that are due to be dropped */
@@ -80,7 +80,10 @@ async function verifySegments(
   const auditKey = systemKeys.audit;
   const chain = chainOf(database);
   const found = await findVerifiers(database, keyring, auditKey).catch(() => undefined);
-  const { signers: log, flaws: broken } = found ?? { signers: [], flaws: ["The table audit_signers cannot be read."] };
+  const { signers: log, flaws: broken } = found ?? {
+    signers: [],
+    flaws: [brokenBy("The table audit_signers cannot be read.")],
+  };
   // A head that is signed has the size of a tree that there was. A row of SQL may have any.
   const signed = openTreeHead((await treeEnd(database)).head?.note ?? "", log);
   const walk = new AuditWalk(auditKey, chain, { size: signed?.size ?? 0, saltKey: saltKeyOf(auditKey) });
@@ -100,8 +103,12 @@ async function verifySegments(
     signed,
     entries: walk.entries,
     lanes: walk.lanes,
-    flaws: [...merged([...walk.flaws, ...compared.flaws]), ...(whole ? await headFlaws(auditKey, chain) : [])],
-    tree: [...broken, ...tree.flaws],
+    flaws: [
+      ...merged([...walk.flaws, ...compared.flaws]),
+      ...(whole ? await headFlaws(auditKey, chain) : []),
+      ...broken,
+      ...tree.flaws,
+    ],
     moreFlaws: walk.moreFlaws + tree.moreFlaws,
     accepted: [...new Map(accepted.map((one) => [gapName(one), one])).values()],
   };
@@ -111,9 +118,8 @@ async function verifySegments(
 function merged(flaws: readonly Flaw[]): Iterable<Flaw> {
   const found = new Map<string, Flaw>();
   for (const flaw of flaws) {
-    const before = found.get(gapName(flaw));
-    const isLoss = flaw.seals.length > 0 && before?.seals.length !== 0;
-    found.set(gapName(flaw), { ...flaw, seals: isLoss ? [...(before?.seals ?? []), ...flaw.seals] : [] });
+    const before = found.get(flaw.name) ?? { seals: [] };
+    found.set(flaw.name, { ...flaw, seals: before.seals && flaw.seals && [...before.seals, ...flaw.seals] });
   }
   return found.values();
 }
@@ -124,8 +130,8 @@ const progressEvery = 1000;
 export async function listExceptions({
   database,
   rights,
-}: Pick<AdminContext, "database" | "rights">): Promise<readonly StateDifference[]> {
-  return rights === "operator" ? readExceptions(database) : [];
+}: Pick<AdminContext, "database" | "rights">): Promise<readonly Flaw[]> {
+  return rights === "operator" ? (await readExceptions(database)).map(stateFlaw) : [];
 }
 
 /** That no notary signs, as a sentence for operators. The minute is for a clock that is ahead. */
@@ -162,37 +168,35 @@ export function requireAuditor(
 }
 
 /**
- * Records that these losses are known. If a gap grows later, it is reported again.
- * @param gaps - as {@link gapName} spells them; or subjects of differences, whose rows are then as the record says
- * @returns what was found, with these losses accepted
+ * Records that these flaws are known. If a gap grows later, it is reported again; a row is from then on as the record
+ * says.
+ * @returns what was found, with these accepted
  * @throws Refused `conflict` if entries were changed, not only lost: then none is accepted
  */
-export async function acceptGaps(admin: AdminContext, found: Audited, gaps: readonly string[]): Promise<Audited> {
+export async function acceptFlaws(admin: AdminContext, found: Verified, names: readonly string[]): Promise<Verified> {
   const known = new Set(found.accepted.map(gapName));
-  const differences = found.differences.filter(({ subject }) => gaps.includes(subject));
-  const subjects = new Set(differences.map(({ subject }) => subject));
-  const asked = new Set(gaps.filter((gap) => !known.has(gap) && !subjects.has(gap)));
-  const flaws = found.flaws.filter((flaw) => asked.has(gapName(flaw)));
-  for (const gap of asked) {
-    const named = flaws.filter((flaw) => gapName(flaw) === gap);
-    if (named.length === 0) throw new Refused("not_found", `No flaw that was found is called ${gap}.`);
-    if (named.every(({ seals }) => seals.length > 0)) continue;
-    throw new Refused("conflict", `Entries were not only lost at ${gap}: what somebody changed cannot be accepted.`);
+  const asked = new Set(names.filter((name) => !known.has(name)));
+  const flaws = found.flaws.filter(({ name }) => asked.has(name));
+  for (const name of asked) {
+    const named = flaws.filter((flaw) => flaw.name === name);
+    if (named.length === 0) throw new Refused("not_found", `No flaw that was found is called ${name}.`);
+    if (named.every(({ seals }) => seals !== undefined)) continue;
+    throw new Refused("conflict", `Entries were not only lost at ${name}: what somebody changed cannot be accepted.`);
   }
-  const names = [
-    ...flaws.map((flaw) => [gapName(flaw), ...flaw.seals]),
-    ...differences.map(({ subject, found, isOver }) => (isOver ? [subject] : [subject, found])),
-  ];
-  const changes = names.map((names): Change => ({ action: "audit.accept", organization: null, names }));
+  const changes = flaws.map(({ name, seals = [] }): Change => {
+    return { action: "audit.accept", organization: null, names: [name, ...seals] };
+  });
   await writing(admin, Permit.operator(admin), async ({ database }) => {
-    for (const subject of subjects) await endException(database, database.db, subject);
+    for (const { what, name } of flaws) if (what === "state") await endException(database, database.db, name);
     return [undefined, changes];
   });
   return {
     ...found,
-    differences: found.differences.filter((one) => !differences.includes(one)),
     flaws: found.flaws.filter((flaw) => !flaws.includes(flaw)),
-    accepted: [...found.accepted, ...flaws.map(({ lane, seq, lastSeq }) => ({ lane, seq, lastSeq }))],
+    accepted: [
+      ...found.accepted,
+      ...flaws.flatMap(({ what, name }) => (what === "state" ? [] : (parseGap(name) ?? []))),
+    ],
   };
 }
 
@@ -225,7 +229,7 @@ export async function planPruning(
   const marks: Mark[] = [];
   const due = marking(segmentsByLane(database, { beforeAt: keptFromAt }), marks);
   const found = await verifySegments(admin, due);
-  if (!unverified && found.flaws.length + found.tree.length > 0) return found;
+  if (!unverified && found.flaws.length > 0) return found;
   // A notary that is under way would put segments into the tree that are deleted in the same moment.
   if (!unverified && found.signed && (await isBehind(database, keptFromAt))) throw new Refused("unavailable", notTaken);
   const lanes = new Map(marks.map((mark) => [mark.lane, mark]));

@@ -1,7 +1,6 @@
 import { exits, Problem } from "../../core/problem.ts";
 import { logEvents } from "../../core/words/log-lines.ts";
-import type { Flaw } from "../../record/flaw.ts";
-import { type Range, sealLostEnd } from "../../record/flaw.ts";
+import { type LaneFlaw, laneFlaw, type Range, sealLostEnd } from "../../record/flaw.ts";
 import type { LaneCheckpoint } from "../../record/journal.ts";
 import { commandsLane, type Segment } from "../../record/segment.ts";
 import { chainOf } from "../../record/store/chain.ts";
@@ -59,9 +58,9 @@ export async function compareCheckpoints(
   auditKey: Uint8Array,
   chain: LoggedChain,
   checkpoints: readonly LaneCheckpoint[],
-): Promise<{ readonly flaws: Flaw[]; readonly accepted: Range[] }> {
+): Promise<{ readonly flaws: LaneFlaw[]; readonly accepted: Range[] }> {
   const { acceptances } = checkpoints.length === 0 ? { acceptances: [] } : await chain.known();
-  const [flaws, accepted]: [Flaw[], Range[]] = [[], []];
+  const [flaws, accepted]: [LaneFlaw[], Range[]] = [[], []];
   /** The earliest loss that was accepted with this checkpoint. */
   const lossWith = (checkpoint: LaneCheckpoint) =>
     acceptances
@@ -91,7 +90,8 @@ export async function compareCheckpoints(
       }
     }
     for (const [range, shown] of lost) {
-      flaws.push({ ...range, what: "lost", seals: shown.map((one) => sealLostEnd(auditKey, range, one)) });
+      const seals = shown.map((one) => sealLostEnd(auditKey, range, one));
+      flaws.push(laneFlaw(range, "lost", seals));
     }
   }
   return { flaws, accepted };

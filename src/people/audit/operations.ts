@@ -7,8 +7,7 @@ import { counted, formatTime, listed } from "../../core/words/text.ts";
 import { parseDuration, parseMoment } from "../../core/words/times.ts";
 import { auditActions } from "../../kinds/people.ts";
 import { personText } from "../../record/entry.ts";
-import { describeFlaw, gapName } from "../../record/flaw.ts";
-import { describeDifference } from "../../record/record.ts";
+import { gapName } from "../../record/flaw.ts";
 import type { Segment } from "../../record/segment.ts";
 import { commandLine } from "../desk/command-line.ts";
 import type { AdminContext } from "../desk/context.ts";
@@ -30,8 +29,7 @@ import { rightTo } from "../desk/permit.ts";
 import { keyNames, shortKeyIds } from "../keys/keys.ts";
 import { type AuditFilter, type AuditRecord, listAudit, NamesFound, namesWith, noneMatch, showAudit } from "./audit.ts";
 import {
-  type Audited,
-  acceptGaps,
+  acceptFlaws,
   describeComparison,
   planPruning,
   requireAuditor,
@@ -157,8 +155,8 @@ export const verify = operation({
     requireAuditor(admin);
     const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(checkpoint);
     const verified = await verifyAudit(admin, checkpoints, (entries) => report(entries));
-    const found = accept.length > 0 ? await acceptGaps(admin, verified, accept) : verified;
-    if (found.flaws.length + found.tree.length + found.differences.length > 0) throw flawed(found, { checkpoint });
+    const found = accept.length > 0 ? await acceptFlaws(admin, verified, accept) : verified;
+    if (found.flaws.length > 0) throw flawed(found, { checkpoint });
     // A database that was put back is in order, and lacks what this host or a witness has seen.
     await admin.checkpoint.look(admin.database, false);
     admin.checkpoint.requireGoingOn("unavailable");
@@ -286,37 +284,31 @@ export async function wholeColumns(admin: AdminContext): Promise<Columns<AuditRe
  * @param options - the log that was given, and sentences of the caller
  */
 function flawed(
-  found: Verified & Partial<Audited>,
+  found: Verified,
   { checkpoint, more = [] }: { checkpoint?: ReadInput | undefined; more?: readonly string[] },
 ): Problem {
   const flaws = found.flaws.map(({ seals: _, ...flaw }) => flaw);
   const [first] = flaws;
-  const { tree, moreFlaws, accepted, differences = [] } = found;
-  const document = { verified: false, ...first, flaws, tree, moreFlaws, accepted, differences };
+  const { moreFlaws, accepted } = found;
+  const document = { verified: false, ...first, flaws, moreFlaws, accepted };
   const log = checkpoint && (checkpoint.name === "stdin" ? "-" : checkpoint.name);
   const accepting = (accept: readonly string[], words: string) =>
     accept.length > 0 ? [words, `  ${commandLine(verify, { checkpoint: log, accept })}`] : [];
-  // As `acceptGaps` judges them.
-  const changed = new Set(found.flaws.filter(({ seals }) => seals.length === 0).map(gapName));
-  const losses = found.flaws.map(gapName).filter((name) => !changed.has(name));
-  const rows = differences.map(({ subject }) => subject);
+  // As `acceptFlaws` judges them.
+  const changed = new Set(found.flaws.flatMap(({ name, seals }) => (seals === undefined ? name : [])));
+  const acceptable = found.flaws.filter(({ name }) => !changed.has(name));
+  const [rows = [], losses = []] = [true, false].map((isState) => [
+    ...new Set(acceptable.flatMap(({ what, name }) => ((what === "state") === isState ? name : []))),
+  ]);
   const lines = [
-    ...found.flaws.map(describeFlaw),
-    ...tree,
-    ...(found.moreFlaws > 0 ? [`There are ${found.moreFlaws} more flaws.`] : []),
-    ...differences.map(describeDifference),
+    ...flaws.map(({ sentence }) => sentence),
+    ...(moreFlaws > 0 ? [`There are ${moreFlaws} more flaws.`] : []),
     ...accepting(rows, "If all of these rows are as they should be, record that:"),
     ...more,
-    ...accepting([...new Set(losses)], "If you know of these losses, such as from a failover, record that:"),
+    ...accepting(losses, "If you know of these losses, such as from a failover, record that:"),
   ];
-  return new Problem(
-    exits.failed,
-    `audit_${first?.what ?? (tree.length > 0 ? "broken" : "state")}`,
-    lines.join("\n") + knownLosses(found),
-    {
-      document,
-    },
-  );
+  const message = lines.join("\n") + knownLosses(found);
+  return new Problem(exits.failed, `audit_${first?.what}`, message, { document });
 }
 
 function knownLosses({ accepted }: Verified): string {

@@ -3,8 +3,6 @@ import { sha256Of } from "../../core/hash.ts";
 import { type Environment, environments } from "../../core/names.ts";
 import { exits, Problem } from "../../core/problem.ts";
 import { everyKind } from "../../kinds/kind.ts";
-import { describeFlaw } from "../../record/flaw.ts";
-import { describeDifference } from "../../record/record.ts";
 import type { OpenedItems } from "../../seal/set.ts";
 import { type ContentEntry, countsColumnOf, type Entry, type KindDescriptor } from "../../serve/sets/kind.ts";
 import type { VerifiedSet } from "../../serve/sets/verified-set.ts";
@@ -68,11 +66,7 @@ export async function openEverything(admin: AdminContext, progress: (done: numbe
   }
   const audit = await verifyAudit(admin, undefined, (entries) => progress(opened.projects + entries, total));
   const [flaw] = audit.flaws;
-  if (flaw) throw damaged(`The audit does not verify. ${describeFlaw(flaw)}`);
-  const [broken] = audit.tree;
-  if (broken) throw damaged(`The audit does not verify. ${broken}`);
-  const [difference] = audit.differences;
-  if (difference) throw damaged(describeDifference(difference));
+  if (flaw) throw damaged(`The audit does not verify. ${flaw.sentence}`);
   opened.auditEntries = audit.entries;
   return opened;
 }

@@ -185,7 +185,7 @@ async function requireKnownRoots(admin: AdminContext, source: string): Promise<n
     }
   }
   const { flaws } = await findVerifiers(admin.database, admin.keyring, admin.systemKeys.audit);
-  if (flaws[0] !== undefined) throw new Refused("conflict", `${flaws[0]} Nothing was changed.`);
+  if (flaws[0] !== undefined) throw new Refused("conflict", `${flaws[0].sentence} Nothing was changed.`);
   return left;
 }
 

@@ -4,6 +4,7 @@ import type { Keyring } from "../../seal/keyring.ts";
 import type { Database } from "../../store/database.ts";
 import { whyFailed } from "../../store/failures.ts";
 import { threadUrl } from "../../thread-url.ts";
+import type { Flaw } from "../flaw.ts";
 import type { Notary, NotaryOptions } from "./notary.ts";
 import { openSigners } from "./signers.ts";
 import { openWitnesses } from "./witnessed-heads.ts";
@@ -17,7 +18,7 @@ export type NotaryOrder =
         readonly name: string;
         readonly seeds: readonly Uint8Array[];
         /** What was wrong with their rows when it started. */
-        readonly damaged: readonly string[];
+        readonly damaged: readonly Flaw[];
       })
   | { readonly close: true };
 /** What it answers. */

@@ -4,11 +4,11 @@ import type { Config } from "../../core/settings/settings.ts";
 import { saltKeyOf } from "../../seal/keyring.ts";
 import type { Database } from "../../store/database.ts";
 import { whyFailed } from "../../store/failures.ts";
-import { describeFlaw, type Flaw, gapName } from "../flaw.ts";
+import { brokenBy, type Flaw } from "../flaw.ts";
 import { LastReads } from "../last-reads.ts";
 import { Leaf } from "../leaf.ts";
 import type { Signer } from "../note.ts";
-import { describeDifference } from "../record.ts";
+import { stateFlaw } from "../record.ts";
 import { commandsLane, decodeEntries } from "../segment.ts";
 import { chainOf } from "../store/chain.ts";
 import { areReadsStored, noteAllStored, storeLastReads } from "../store/last-reads.ts";
@@ -29,8 +29,8 @@ export type NotaryOptions = {
   readonly auditKey: Uint8Array;
   /** The keys that may have signed, the one that signs first. */
   readonly signers: readonly [Signer, ...Signer[]];
-  /** What is wrong with their rows, as sentences. */
-  readonly damaged?: () => Promise<readonly string[]>;
+  /** What is wrong with their rows. */
+  readonly damaged?: () => Promise<readonly Flaw[]>;
   /** The kind that each action of machines reads. */
   readonly kindsByRead: Readonly<Record<string, string>>;
   /** What is known of the tree. The notary adds to no other one. */
@@ -66,11 +66,11 @@ export class Notary {
   /** What machines read in the leaves that are to be appended. */
   readonly #reads: LastReads;
   /**
-   * Sentences by name: of the tree's end, over which nothing is signed then; of the last pass over the tree, and of this
+   * Known flaws by name: of the tree's end, over which nothing is signed then; of the last pass over the tree, and of this
    * one; of what was new since that began; of the end of people's lane; of the signers' rows; and of what the tables hold
    * against the record.
    */
-  readonly #flaws: Record<FlawPlace, FlawsFound> = {
+  readonly #flaws: Record<FlawPlace, ReadonlyMap<string, Flaw>> = {
     ...{ end: new Map(), pass: new Map(), new: new Map(), people: new Map(), signers: new Map(), state: new Map() },
   };
   /** When the last complete round ended; at first, when this notary was made. */
@@ -241,7 +241,7 @@ export class Notary {
     if (isFirst) await append();
     await walk.close();
     const isDone = isFirst && !this.#stopping && !isCut;
-    this.#found("new", [...this.#flaws.new, ...named(walk.flaws)]);
+    this.#found("new", [...this.#flaws.new.values(), ...walk.flaws]);
     if (isDone) this.#late.clear();
     if (isCut) this.#fail("There are more new entries than a round takes in within a minute: the next one goes on.");
     return [head, isDone];
@@ -255,11 +255,7 @@ export class Notary {
   }
 
   async #lookAtSigners(): Promise<void> {
-    const damaged = (await this.#options.damaged?.()) ?? [];
-    this.#found(
-      "signers",
-      damaged.map((flaw) => [flaw, flaw]),
-    );
+    this.#found("signers", (await this.#options.damaged?.()) ?? []);
   }
 
   /**
@@ -320,17 +316,14 @@ export class Notary {
       this.#lookedAt = pass.startedAt;
       this.#segments = pass.segments;
     } else this.#pass = pass;
-    const ofTree = pass.tree.flaws.map((sentence) => [sentence, sentence] as const);
-    const found = [...named(pass.walk.flaws), ...ofTree];
-    this.#found("pass", isDone ? found : [...this.#flaws.pass, ...found]);
+    const found = [...pass.walk.flaws, ...pass.tree.flaws];
+    this.#found("pass", isDone ? found : [...this.#flaws.pass.values(), ...found]);
     this.#flawedLanes = isDone ? pass.walk.flawedLanes : this.#flawedLanes.union(pass.walk.flawedLanes);
     if (!isDone) return;
     // What was new when the pass began is one of its own flaws by now, or none any more.
-    this.#found(
-      "new",
-      [...this.#flaws.new].filter(([name]) => !pass.known.has(name)),
-    );
-    this.#found("people", named(await headFlaws(auditKey, chain)));
+    const stillNew = [...this.#flaws.new.values()].filter(({ name }) => !pass.known.has(name));
+    this.#found("new", stillNew);
+    this.#found("people", await headFlaws(auditKey, chain));
   }
 
   /** @returns whether they are in the tree now; else another notary was faster, or a row of SQL is in their way */
@@ -349,8 +342,7 @@ export class Notary {
     try {
       if (!(await appendLeaves(database, before, rows, head, (inside) => storeLastReads(inside, reads)))) return false;
     } catch (error) {
-      const flaw = conflictOf(error);
-      this.#found("end", [[flaw, flaw]]);
+      this.#found("end", [brokenBy(conflictOf(error))]);
       return false;
     }
     checkpoint.take(noted, note);
@@ -376,17 +368,14 @@ export class Notary {
     } catch (error) {
       flaw = conflictOf(error);
     }
-    this.#found("end", flaw === undefined ? [] : [[flaw, flaw]]);
+    this.#found("end", flaw === undefined ? [] : [brokenBy(flaw)]);
     return flaw === undefined ? tree : undefined;
   }
 
   async #compareState(head: TreeHead | undefined): Promise<void> {
     const { database, now, rest } = this.#options;
     const found = await this.#state.note(database, now(), head, rest && (() => rest(shareForNew)));
-    this.#found(
-      "state",
-      found.map((one) => [one.subject, describeDifference(one)]),
-    );
+    this.#found("state", found.map(stateFlaw));
   }
 
   #noteFile(): void {
@@ -398,20 +387,16 @@ export class Notary {
   }
 
   /** Takes this for all that is wrong there, and logs what was not known. */
-  #found(where: FlawPlace, found: Iterable<readonly [name: string, sentence: string]>): void {
+  #found(where: FlawPlace, found: readonly Flaw[]): void {
     const known = new Set(Object.values(this.#flaws).flatMap((some) => [...some.keys()]));
-    this.#flaws[where] = new Map(found);
-    for (const [name, flaw] of this.#flaws[where]) {
-      if (!known.has(name)) this.#options.log({ event: "audit_flaw", flaw });
+    this.#flaws[where] = new Map(found.map((one) => [one.name, one]));
+    for (const [name, { sentence }] of this.#flaws[where]) {
+      if (!known.has(name)) this.#options.log({ event: "audit_flaw", flaw: sentence });
     }
   }
 }
 
 type FlawPlace = "end" | "pass" | "new" | "people" | "signers" | "state";
-/** Sentences by name. */
-type FlawsFound = ReadonlyMap<string, string>;
-
-const named = (flaws: readonly Flaw[]) => flaws.map((flaw) => [gapName(flaw), describeFlaw(flaw)] as const);
 
 /** How far the leaves of the tree, and all segments, were looked at. */
 type Pass = {

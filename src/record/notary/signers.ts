@@ -3,6 +3,7 @@ import { attempt } from "../../core/attempt.ts";
 import { excerpt } from "../../core/visible.ts";
 import { firstNotarySeed, installationId, type Keyring } from "../../seal/keyring.ts";
 import type { Database } from "../../store/database.ts";
+import { brokenBy, type Flaw } from "../flaw.ts";
 import { type Signer, signerOf, type Verifier } from "../note.ts";
 
 /** A key that signs the audit's tree, and the 32 bytes that it is made of. */
@@ -11,8 +12,7 @@ export type OpenedSigner = Signer & { readonly seed: Uint8Array };
 /** Keys that may have signed, the one that signs first, and what is wrong with rows that were passed over. */
 type FoundSigners<Key> = {
   readonly signers: readonly [Key, ...Key[]];
-  /** Sentences. */
-  readonly flaws: readonly string[];
+  readonly flaws: readonly Flaw[];
 };
 
 /**
@@ -56,18 +56,17 @@ export function firstSigner(auditKey: Uint8Array): OpenedSigner {
 async function findSigners(database: Database, keyring: Keyring, auditKey: Uint8Array) {
   const { auditSigners: s } = database.tables;
   const rows = await database.db.select().from(s).orderBy(desc(s.generation));
-  const flaws: string[] = [];
+  const flaws: Flaw[] = [];
   const opened = rows.flatMap(({ generation, publicKey, rootId, wrapped }): OpenedSigner[] => {
     const seed = attempt(() => keyring.unwrapSystemKey(`notary ${generation}`, rootId, wrapped));
     const signer = seed && { ...signerOf(nameOf(auditKey), seed), seed };
     if (signer?.publicKey.equals(publicKey)) return [signer];
     if (signer === undefined && !keyring.rootIds.includes(rootId)) {
-      flaws.push(
-        `Row ${generation} of audit_signers is under the root key ${excerpt(rootId)}, which is not given here.`,
-      );
+      const where = `is under the root key ${excerpt(rootId)}, which is not given here`;
+      flaws.push(brokenBy(`Row ${generation} of audit_signers ${where}.`));
     } else {
       const why = signer === undefined ? "it does not open" : "its keys do not belong together";
-      flaws.push(`Row ${generation} of audit_signers was changed or made up: ${why}. ${advice}`);
+      flaws.push(brokenBy(`Row ${generation} of audit_signers was changed or made up: ${why}. ${advice}`));
     }
     return [];
   });

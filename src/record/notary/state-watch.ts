@@ -3,14 +3,7 @@ import { saltKeyOf } from "../../seal/keyring.ts";
 import type { Database } from "../../store/database.ts";
 import { isSealedHead } from "../head.ts";
 import { leafOf } from "../leaf.ts";
-import {
-  describeDifference,
-  type Exception,
-  isSealed,
-  RecordedState,
-  type StateDifference,
-  sealException,
-} from "../record.ts";
+import { type Exception, isSealed, RecordedState, type StateDifference, sealException, stateFlaw } from "../record.ts";
 import { commandsLane, decodeEntries, type Segment } from "../segment.ts";
 import { chainOf } from "../store/chain.ts";
 import { addExceptions, readExceptions, readState } from "../store/exceptions.ts";
@@ -46,14 +39,14 @@ export class StateWatch {
    */
   async compare(database: Database, tree?: TreeHead, rest?: () => Promise<void>): Promise<StateDifference[]> {
     let found = await this.#look(database, tree, rest);
-    const isAgreed = found.every((one) => this.#agreed.has(describeDifference(one)));
+    const isAgreed = found.every((one) => this.#agreed.has(stateFlaw(one).sentence));
     if (!isAgreed) {
       // The whole database may have been exchanged between the tables and the record. So all is read again.
       this.#end = undefined;
-      const again = new Set((await this.#look(database, tree, rest)).map(describeDifference));
-      found = found.filter((one) => again.has(describeDifference(one)));
+      const again = sentencesOf(await this.#look(database, tree, rest));
+      found = found.filter((one) => again.has(stateFlaw(one).sentence));
     }
-    this.#agreed = new Set(found.map(describeDifference));
+    this.#agreed = sentencesOf(found);
     const known = await readExceptions(database);
     const all = new Map<string, StateDifference>(found.map((one) => [one.subject, one]));
     for (const one of known) {
@@ -132,6 +125,8 @@ export class StateWatch {
     this.#provedTo = Math.max(this.#provedTo, lastSeq);
   }
 }
+
+const sentencesOf = (found: readonly StateDifference[]) => new Set(found.map((one) => stateFlaw(one).sentence));
 
 const past = ({ subject, recorded, found }: StateDifference): StateDifference => ({
   ...{ subject, recorded, found },
