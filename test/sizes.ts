@@ -99,7 +99,10 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/blackbox/patroni.test.ts": ["full", "runs three nodes with Patroni and etcd, and makes them fail over"],
   "test/blackbox/put-back.test.ts": ["full", "waits for servers to look again, and starts standbys"],
   "test/blackbox/month.test.ts": ["full", "lives a month of a team, on both databases"],
-  "test/blackbox/notary-under-load.test.ts": ["full", "kills notaries again and again, and puts 100,000 segments before them"],
+  "test/blackbox/notary-under-load.test.ts": [
+    "full",
+    "kills notaries again and again, and puts 100,000 segments before them",
+  ],
   "test/blackbox/npm-package.test.ts": ["full", "packs the package, and installs it for three runtimes"],
   "test/blackbox/production.test.ts": ["full", "installs as the pages about production say"],
   "test/blackbox/release.test.ts": ["full", "packs a release four times, installs it and uses it"],
