@@ -67,10 +67,14 @@ describeBoth("a list of the audit that was cut", (w) => {
       Array.from({ length: 17 }, () => [{ ...entry, ...place, environment: "staging" as const }]),
     );
     // Each segment is of the project, and none is of what she may read.
-    const auditor = await personIn(w.admin, where, ["audit"], 4);
+    let pages = 0;
+    const requireSameRights = async () => {
+      pages += 1; // before each page
+    };
+    const auditor = { ...(await personIn(w.admin, where, ["audit"], 4)), requireSameRights };
     const filter = { actions: ["variables.read"] };
     const [none, more] = (await listAudit(auditor, { ...filter, pagesMax: 1 }, () => {})).with("more");
-    expect([none, more]).toEqual([[], "more"]);
+    expect([none, more, pages]).toEqual([[], "more", 1]);
     expect((await listAudit(auditor, filter, () => {})).with("more")).toEqual([[], undefined]);
   });
 

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Edit, Proof } from "../proofs/proof.ts";
 import { parseTests } from "./report.ts";
@@ -67,7 +67,7 @@ export function staleParts({ promise, edits, fails: [file, title] }: Proof, root
   const stale = edits
     .filter(([path, text]) => textOf(root, path).split(text).length !== 2)
     .map(([path, text]) => `${promise}: not exactly once in ${path}: ${text}`);
-  const source = textOf(root, `test/${file}.test.ts`);
+  const source = textOf(root, `test/${file}.test.ts`) + headingsIn(root, `test/${file.replace(/-here$/, "")}`);
   if (!mayHave(source, title)) stale.push(`${promise}: no test of test/${file}.test.ts is called ${title}`);
   return stale;
 }
@@ -84,6 +84,13 @@ export function untriedProofs(proofs: readonly Proof[], report: string): string[
 function patternOf(title: string): RegExp {
   const parts = title.split(/\s*…\s*/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(parts.join(".*").replaceAll(" ", "(?:, on \\w+)? "));
+}
+
+/** Transcripts name their tests by their headings. */
+function headingsIn(root: string, folder: string): string {
+  const names = existsSync(join(root, folder)) ? readdirSync(join(root, folder)) : [];
+  const headings = names.flatMap((name) => [...textOf(root, `${folder}/${name}`).matchAll(/^#+ (.*)$/gm)]);
+  return headings.map(([, heading]) => JSON.stringify(heading)).join("\n");
 }
 
 /** A title is made of texts of its file. What its rows put in is not looked for. */

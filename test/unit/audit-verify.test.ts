@@ -209,10 +209,12 @@ describe("with checkpoints", () => {
   test("notices that somebody with the audit key cut the segments in other places", async () => {
     const forged = laneOf(21, 7);
     expect((await walkOver(forged)).flaws).toEqual([]);
-    // The mac is that of the segment's end, and entry 20 is in its middle.
-    const flaw = { lane: "lane", seq: 15, lastSeq: 21, what: "lost" as const };
-    const shown = [{ ...endOf(forged), seq: 20 }];
-    expect(await compareCheckpoints(auditKey, chainOf(forged), shown)).toMatchObject({ flaws: [flaw] });
+    // The mac is that of the last segment's end, and entries 13 and 20 are in the middle of theirs.
+    const flaw = { lane: "lane", seq: 8, lastSeq: 21, what: "lost" as const };
+    const shown = [20, 13].map((seq) => ({ ...endOf(forged), seq }));
+    for (const checkpoints of [shown, shown.toReversed()]) {
+      expect(await compareCheckpoints(auditKey, chainOf(forged), checkpoints)).toMatchObject({ flaws: [flaw] });
+    }
   });
 });
 

@@ -1,0 +1,203 @@
+import type { Proof } from "./proof.ts";
+
+const wire = "src/client/wire.ts";
+const lies = "unit/lies";
+const npm = "src/client/npm/client.ts";
+const client = "unit/keyhole-client";
+const follow = "src/client/npm/follow.ts";
+const followTest = "unit/follow";
+const request = "src/core/json-request.ts";
+
+/** What clients take from servers, and give to commands. */
+export const clients: readonly Proof[] = [
+  {
+    promise: "The npm client follows no redirect",
+    edits: [[request, '      redirect: "manual",\n', ""]],
+    fails: [lies, "the npm package refuses a redirect away, and does not ask again"],
+  },
+  {
+    promise: "The npm client sends no key in the clear over a network",
+    edits: [
+      [
+        wire,
+        'if (url.protocol === "http:" && !isLoopback(url.hostname) && !mayBePlain(url.hostname)) {',
+        'if (url.protocol === "http:" && !isLoopback("localhost") && !mayBePlain(url.hostname)) {',
+      ],
+    ],
+    fails: [client, "for http://keyhole.internal"],
+  },
+  {
+    promise: "A name that begins like this machine's is not this machine",
+    edits: [[request, "127(?:\\.\\d+){1,3})$/", "127(?:\\.\\d+){1,3})/"]],
+    fails: [client, "for http://127.0.0.1.keyhole.test"],
+  },
+  {
+    promise: "No key that a proxy quotes is shown",
+    edits: [
+      [
+        wire,
+        'return text.replaceAll(sent, "[the key]").replace(/kh_[0-9A-Za-z]{8,}/g, "[a key]");',
+        'return sent === "" ? sent : text;',
+      ],
+    ],
+    fails: [lies, "tells nobody the key that a proxy quotes in a refusal's sentence"],
+  },
+  {
+    promise: "An answer has the described form",
+    edits: [
+      [
+        wire,
+        'if (!is(body.json)) return untrusted("it does not have the members that the API describes");',
+        "void is;",
+      ],
+    ],
+    fails: [lies, "refuses null for an answer"],
+  },
+  {
+    promise: "An answer is about what was asked",
+    edits: [[wire, "  if (clause !== undefined) return untrusted(clause);\n", ""]],
+    fails: [lies, "refuses another environment"],
+  },
+  {
+    promise: "At most 16 MiB of an answer are read",
+    edits: [[request, "    if (length > bytesMax) return undefined;\n", ""]],
+    fails: [lies, "the npm package does not read an endless body for long"],
+    hangs: true,
+  },
+  {
+    promise: "A request ends in time",
+    edits: [[request, "      signal,\n      // For Bun", "      // For Bun"]],
+    fails: [client, "to answer in time ends the request, its body included"],
+    hangs: true,
+  },
+  {
+    promise: "A watch gives no value that the server refused it",
+    edits: [
+      [
+        follow,
+        "return error instanceof KeyholeError && refusals.includes(error.code);",
+        "return error instanceof KeyholeError && refusals.length === 0;",
+      ],
+    ],
+    fails: [followTest, "forgets the values once the key is revoked"],
+  },
+  {
+    promise: "A watch gives no value that is older than its bound",
+    edits: [
+      [
+        follow,
+        "if (held !== undefined && ageMs() <= staleMsMax) return held.values;",
+        "if (held !== undefined) return held.values;",
+      ],
+    ],
+    fails: [followTest, "goes on with the last values"],
+  },
+  {
+    promise: "A watch asks nobody before Retry-After",
+    edits: [
+      [
+        "src/client/looks.ts",
+        "Math.max(doubled, Math.min(retryAfter * 1000, retryAfterMsMax))",
+        "Math.max(doubled, Math.min(retryAfter * 0, retryAfterMsMax))",
+      ],
+    ],
+    fails: [followTest, "waits as long as a limit says"],
+  },
+  {
+    promise: "A token function that never settles holds nobody for ever",
+    edits: [
+      [
+        npm,
+        "return Promise.race([(async () => token())(), late]).finally(() => over.abort());",
+        "void late.catch(() => {});\n  return (async () => token())().finally(() => over.abort());",
+      ],
+    ],
+    fails: [client, "of a token function that never settles"],
+    hangs: true,
+  },
+  {
+    promise: "No path is sent for a project",
+    edits: [[npm, "if (/^[a-z0-9][a-z0-9-]{0,63}$/.test(text)) return text;", 'if (text !== "") return text;']],
+    fails: [client, "is not sent with a project that is a path"],
+  },
+  {
+    promise: "An empty list of paths is not sent for all files",
+    edits: [[npm, "if (paths?.length === 0) throw", "if (paths?.length === -1) throw"]],
+    fails: [client, "no paths, which would be all"],
+  },
+  {
+    promise: "Only the key's own signature of SHA256SUMS counts",
+    edits: [
+      [
+        "src/cli/minisign.ts",
+        "return isWhole && isSigned(key, hash, ofContent) ? comment : undefined;",
+        "return isWhole && hash ? comment : undefined;",
+      ],
+    ],
+    fails: ["unit/minisign", "is refused for other content, by another key, and in the older form"],
+  },
+  {
+    promise: "A runner's refusal ends the job",
+    edits: [
+      [
+        "src/client/runner-token.ts",
+        "if (status !== 429 && status < 500) return { ...none, message };",
+        "void status;",
+      ],
+    ],
+    fails: ["unit/runner-token", "what a runner says for good is final"],
+  },
+  {
+    promise: "A runner's failure that may pass does not end the job",
+    edits: [
+      [
+        "src/client/runner-token.ts",
+        "return { ...none, message, retryAfter, isTokenAwaited: true };",
+        "return { ...none, message, retryAfter };",
+      ],
+    ],
+    fails: ["unit/runner-token", "is asked again within --wait"],
+  },
+  {
+    promise: "A secret on a file system without modes is warned of",
+    edits: [["src/core/modes.ts", "if (first === undefined) return;", "if (first === undefined || say) return;"]],
+    fails: ["integration/no-modes", "is named with the mode when"],
+  },
+  {
+    promise: "A byte order mark is no part of a secret in a file",
+    edits: [["src/core/settings/secret-file.ts", '.replace(/^\\uFEFF|\\r?\\n$/g, "")', '.replace(/\\r?\\n$/g, "")']],
+    fails: ["unit/configuration", "is read without its last line end and a byte order mark"],
+  },
+  {
+    promise: "A value that Terraform would change is refused",
+    edits: [["src/core/formats/lines.ts", 'return value.normalize("NFC") === value && ', "return "]],
+    fails: ["unit/render", "names that Terraform reserves, and text that it normalizes, are refused by name"],
+  },
+  {
+    promise: "A value that `--mask` names is masked however short it is",
+    edits: [
+      [
+        "src/core/formats/github.ts",
+        "const isForced = always.includes(name);",
+        "const isForced = always.includes(name) && value.length > 99;",
+      ],
+    ],
+    fails: ["unit/render-github", "do not cover short values and common words"],
+  },
+  {
+    promise: "Commands ask only named hosts without TLS",
+    edits: [
+      [
+        "src/cli/machine.ts",
+        "(hostname) => allowedHosts.includes(hostname), way)",
+        "(hostname) => allowedHosts.some((one) => hostname.endsWith(one)), way)",
+      ],
+    ],
+    fails: ["unit/client-settings", "are allowed"],
+  },
+  {
+    promise: "An import takes no text of another tool for a value",
+    edits: [["src/kinds/variables/foreign.ts", "return found?.[1];", "return found && undefined;"]],
+    fails: ["unit/foreign", "is refused by line and name, in every format"],
+  },
+];

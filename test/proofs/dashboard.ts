@@ -1,0 +1,466 @@
+import type { Proof } from "./proof.ts";
+
+const sessionsTest = "integration/dashboard-sessions";
+const look = "integration/dashboard-look";
+const app = "src/dashboard/app.ts";
+const gate = "src/dashboard/gate.ts";
+const sessions = "src/dashboard/sessions.ts";
+const parts = "src/dashboard/parts/parts.tsx";
+const opensOnce = "opens once, and not after five minutes";
+const linked = "goes on by itself to a page that another site links to, once, and then shows how to sign in";
+const signIn = "integration/sign-in";
+
+/** The dashboard's door, its sessions and its pages. */
+export const pages: readonly Proof[] = [
+  {
+    promise: "The code in the link works once",
+    edits: [[sessions, "    this.#code = undefined;\n    return true;", "    return true;"]],
+    fails: [sessionsTest, opensOnce],
+  },
+  {
+    promise: "The code in the link works for five minutes",
+    edits: [[sessions, "this.#now() >= code.endsAt || ++code.tries > triesMax", "++code.tries > triesMax"]],
+    fails: [sessionsTest, opensOnce],
+  },
+  {
+    promise: "The code in the link has ten tries",
+    edits: [
+      [
+        sessions,
+        "this.#now() >= code.endsAt || ++code.tries > triesMax",
+        "this.#now() >= code.endsAt || ++code.tries < 0",
+      ],
+    ],
+    fails: [sessionsTest, "is of no use after ten wrong tries, and a new one is"],
+  },
+  {
+    promise: "A link of another site leads on for a tab of its own only",
+    edits: [[gate, 'return said.join() === "cross-site,navigate,document";', 'return said[0] === "cross-site";']],
+    fails: [signIn, linked],
+  },
+  {
+    promise: "A link of another site leads to nothing but our own pages",
+    edits: [
+      [
+        app,
+        'if (isLinkFromElsewhere(request) && isPageFor("operator", asked) && !mayHoldCode) {',
+        "if (isLinkFromElsewhere(request) && !mayHoldCode) {",
+      ],
+    ],
+    fails: [signIn, linked],
+  },
+  {
+    promise: "A link of another site does not lose the code in the printed link",
+    edits: [
+      [
+        app,
+        'const mayHoldCode = "code" in entrance && pathname === "/";',
+        'const mayHoldCode = "code" in entrance && pathname === "";',
+      ],
+    ],
+    fails: [
+      sessionsTest,
+      "the printed link opens from another site's page, too: the page with its code does not go on",
+    ],
+  },
+  {
+    promise: "No browser translates a value",
+    edits: [
+      ["src/dashboard/frame.tsx", '<html lang="en" {...untranslated}>', '<html lang="en" {...(untranslated && {})}>'],
+    ],
+    fails: [look, "is translated by a browser, or has what is typed begin with a capital, but for notes and reasons"],
+  },
+  {
+    promise: "No browser capitalizes what is typed",
+    edits: [
+      [
+        parts,
+        'export const typedAsItIs = { autocomplete: "off", autocapitalize: "none", spellcheck: false } as const;',
+        'export const typedAsItIs = { autocomplete: "off", spellcheck: false } as const;',
+      ],
+    ],
+    fails: [look, "is translated by a browser, or has what is typed begin with a capital, but for notes and reasons"],
+  },
+  {
+    promise: "A sign-in returns to a page of our own origin",
+    edits: [
+      [
+        app,
+        'const page = referrer.startsWith(`${origin}/`) ? referrer.slice(origin.length) : "/";',
+        'const { pathname = "/", search = "" } = URL.parse(referrer) ?? {};\n  const page = origin && pathname + search;',
+      ],
+    ],
+    fails: [signIn, "returns to the page that was asked for, and only to one of our own"],
+  },
+  {
+    promise: "A sign-in returns to a page that there is",
+    edits: [
+      [
+        app,
+        'return page.length <= pageLengthMax && isPageFor("operator", page) ? page : "/";',
+        'return page.length <= pageLengthMax ? page : "/";',
+      ],
+    ],
+    fails: [signIn, "returns to the page that was asked for, and only to one of our own"],
+  },
+  {
+    promise: "A session ends after 15 minutes without use",
+    edits: [
+      [sessions, "Math.min(startedAt + wholeMs, usedAt + idleMs)", "startedAt + wholeMs + 0 * (usedAt + idleMs)"],
+    ],
+    fails: [sessionsTest, "ends after 15 minutes without use"],
+  },
+  {
+    promise: "A session ends after eight hours",
+    edits: [
+      [sessions, "Math.min(startedAt + wholeMs, usedAt + idleMs)", "usedAt + idleMs + 0 * (startedAt + wholeMs)"],
+    ],
+    fails: [sessionsTest, "ends after eight hours, whatever its use"],
+  },
+  {
+    promise: "An operator's dashboard ends after an hour without use",
+    edits: [
+      [
+        "src/dashboard/serve.ts",
+        "let timer = setTimeout(() => end(true), unusedMs);",
+        "let timer = setTimeout(() => end(true), 2 ** 31 - 1);",
+      ],
+      [
+        "src/dashboard/serve.ts",
+        "    timer = setTimeout(() => end(true), unusedMs);\n  };",
+        "    timer = setTimeout(() => end(true), 2 ** 31 - 1);\n  };",
+      ],
+    ],
+    fails: [sessionsTest, "it ends after a time without use, and use puts that off"],
+    hangs: true,
+  },
+  {
+    promise: "An export that breaks is reported, and does not look whole",
+    edits: [
+      [
+        app,
+        "      parts.report(error);\n      throw error; // what was sent must not look whole\n",
+        "      void error;\n",
+      ],
+    ],
+    fails: [
+      sessionsTest,
+      "a failure in the middle of an export is reported once, and what was sent does not look whole",
+    ],
+  },
+  {
+    promise: "A form that did not arrive whole is no failure",
+    edits: [
+      [
+        gate,
+        'throw new Refused("invalid", "The form did not arrive whole. Nothing was done.", { cause });',
+        "throw cause;",
+      ],
+    ],
+    fails: [sessionsTest, "a form whose browser leaves opens no database, and is no failure"],
+  },
+  {
+    promise: "A form has a bound of its length",
+    edits: [
+      [
+        gate,
+        'const isLonger = Number(headers.get("content-length") ?? 0) > bytesMax;',
+        'const isLonger = Number(headers.get("content-length") ?? 0) > 1e12;',
+      ],
+      [gate, "await readAtMost(request, bytesMax).catch", "await readAtMost(request, 1e12).catch"],
+    ],
+    fails: ["integration/dashboard-set", "is refused by its length, before it is parsed"],
+  },
+  {
+    promise: "The pages of one session are made in turn",
+    edits: [[sessions, "  await before;\n", "  void before;\n"]],
+    fails: [sessionsTest, "the pages of one session are made in turn, and keep nobody else's waiting"],
+  },
+  {
+    promise: "A list on a page has 200 rows at most",
+    edits: [["src/dashboard/parts/paged.tsx", "export const rowsMax = 200;", "export const rowsMax = 100_000;"]],
+    fails: ["integration/dashboard-keys", "has pages of 200 rows, whose filter and order work over all of them"],
+  },
+  {
+    promise: "Pages take a few connections of PostgreSQL",
+    edits: [
+      [
+        app,
+        "short: new Lending(4, open), long: new Lending(2, open)",
+        "short: new Lending(40, open), long: new Lending(40, open)",
+      ],
+    ],
+    fails: [sessionsTest, "many pages at once take six connections at most, and the long ones of a session one"],
+  },
+  {
+    promise: "A page that hangs holds up no other of its person for long",
+    edits: [[sessions, "  setTimeout(resolve, turnMsMax).unref();\n", "  void turnMsMax;\n"]],
+    fails: [sessionsTest, "is not held up for ever by a request that hangs"],
+    hangs: true,
+  },
+  {
+    promise: "A database that is gone is not made anew, empty",
+    edits: [
+      [
+        "src/store/sqlite.ts",
+        "const file = new SqliteFile(path, { create: false, readwrite: true, strict: true });",
+        "const file = new SqliteFile(path, { create: true, readwrite: true, strict: true });",
+      ],
+    ],
+    fails: [sessionsTest, "a database that is gone is refused, not made anew"],
+  },
+  {
+    promise: "One damaged set hides nothing else that waits for a person",
+    edits: [
+      [
+        "src/kinds/variables/write.ts",
+        "    damages.push(...damage);\n",
+        '    damages.push(...damage);\n    if (damage[0] !== undefined) throw new Refused("conflict", damage[0]);\n',
+      ],
+    ],
+    fails: [look, "says which, in place of what is due, and shows all else"],
+  },
+  {
+    promise: "A list that was cut does not look whole",
+    edits: [
+      [
+        "src/core/cut.ts",
+        "this.#isWhole ? undefined : more];",
+        "this.#isWhole || more !== undefined ? undefined : more];",
+      ],
+    ],
+    fails: ["integration/cut-lists", "stops at its bound of statements, and says so"],
+  },
+  {
+    promise: "The uses of one canary hide no use of another",
+    edits: [
+      [
+        "src/dashboard/today.tsx",
+        "JSON.stringify([actor, action, organization, project, environment, names]),",
+        "JSON.stringify([actor.type, action, organization, project, environment, names.length]),",
+      ],
+    ],
+    fails: ["integration/cut-lists", "shows the use of each canary on Today, however often another was used"],
+  },
+  {
+    promise: "Names of two alphabets are told apart",
+    edits: [
+      [
+        parts,
+        'return isMixed ? <span class="missing"> (letters of two alphabets)</span> : null;',
+        "return isMixed ? null : null;",
+      ],
+    ],
+    fails: [look, "are told apart: two alphabets, equal keys, variables that steer programs"],
+  },
+  {
+    promise: "Variables that steer programs are told apart",
+    edits: [
+      [
+        parts,
+        'const steers = isSteering(name, "linux") || isSteering(name, "win32");',
+        'const steers = isSteering(name, "linux") && name === "";',
+      ],
+    ],
+    fails: [look, "are told apart: two alphabets, equal keys, variables that steer programs"],
+  },
+  {
+    promise: "A path leads on only to a project that exists",
+    edits: [
+      [
+        "src/people/projects/page.tsx",
+        '  await findProject(admin, where, "see");\n  return { to: projectPagePath(where, firstKind) };',
+        "  void [admin, findProject];\n  return { to: projectPagePath(where, firstKind) };",
+      ],
+    ],
+    fails: [look, "leads nowhere from the path of a project that does not exist, whatever is in it"],
+  },
+  {
+    promise: "A page gives its database back",
+    edits: [[gate, "return opened.adopt(lent, ({ close }) => close());", "return opened.adopt(lent, () => {});"]],
+    fails: [sessionsTest, "each request has a database to itself, given back at its end, refused or not"],
+    hangs: true,
+  },
+  {
+    promise: "No page opens a value that nobody asked for",
+    edits: [["src/people/projects/comparison.ts", "  isAsked = false,\n", "  isAsked = true,\n"]],
+    fails: ["integration/page-costs", "opens no value unless somebody asks for it"],
+  },
+  {
+    promise: "Names that look like others are told apart",
+    edits: [["src/core/words/lookalikes.ts", "if (same.length === 1) return [];", "if (same.length > 0) return [];"]],
+    fails: [look, "are told apart: two alphabets, equal keys, variables that steer programs"],
+  },
+  {
+    promise: "Only the gate makes a visit",
+    edits: [
+      [
+        "src/people/projects/page.tsx",
+        "export async function firstPage({ admin, where }: Visit): Promise<Answer> {",
+        "export const other = (one: Visit) => new Visit(one.admin, one.url, {}, one.form, one);\n\nexport async function firstPage({ admin, where }: Visit): Promise<Answer> {",
+      ],
+      ["src/people/projects/page.tsx", "import { blame, type Visit } from", "import { blame, Visit } from"],
+    ],
+    fails: ["unit/house", "lets only the files that need it open a set, a content or a Held"],
+  },
+  {
+    promise: "No sentence says that nothing is there without a line that says why it is true",
+    edits: [
+      [
+        "src/people/projects/find.ts",
+        "/** The most hits of an answer. */",
+        'export const never = "Nothing is there.";\n\n/** The most hits of an answer. */',
+      ],
+    ],
+    fails: ["unit/absences", "every text that says that nothing is there is listed"],
+  },
+];
+
+const keys = "integration/dashboard-keys";
+const history = "integration/dashboard-history";
+const set = "integration/dashboard-set";
+const visit = "src/dashboard/parts/visit.ts";
+const onlyAsShown = "does not apply a plan that is old, of another project, or not of the newest five";
+
+/** What the dashboard's forms change. */
+export const forms: readonly Proof[] = [
+  {
+    promise: "A key is made for the page's script only",
+    edits: [[app, "  if (!isSecret || byScript) return;\n", "  if (!isSecret || byScript || admin) return;\n"]],
+    fails: [keys, "is not made without the page's script"],
+  },
+  {
+    promise: "Nobody makes a key that reaches every project by leaving a choice out",
+    edits: [
+      ["src/people/keys/new-key.tsx", "if (!isAll && projects.length === 0)", "if (!isAll && projects.length < 0)"],
+      [
+        "src/people/keys/new-key.tsx",
+        "...(isAll ? { allProjects: true as const } : { projects }),",
+        "...(isAll || projects.length === 0 ? { allProjects: true as const } : { projects }),",
+      ],
+    ],
+    fails: [keys, "is refused with no project"],
+  },
+  {
+    promise: "The header counts no request that somebody may not see",
+    edits: [
+      [
+        "src/people/requests/requests.ts",
+        "return rows.filter((request) => isSeen(admin, request)).length;",
+        "return rows.length;",
+      ],
+    ],
+    fails: ["integration/dashboard-start", "stand under a header that counts only requests that somebody may see"],
+  },
+  {
+    promise: "The first steps tell nobody of keys beyond their rights",
+    edits: [
+      [
+        "src/people/keys/keys.ts",
+        "return used.some((key) => isSeen(admin, key));",
+        "return used.some((key) => key !== undefined);",
+      ],
+    ],
+    fails: ["integration/dashboard-start", "are for people who may see, write and make keys"],
+  },
+  {
+    promise: "Revoking takes the name",
+    edits: [["src/people/keys/page.tsx", '  visit.form.requireTyped(name, "To revoke it");\n', "  void name;\n"]],
+    fails: [keys, "stays without its name"],
+  },
+  {
+    promise: "Nobody approves in production by accident",
+    edits: [
+      ["src/people/requests/page.tsx", "  form.requireAgain(name, [environment]);\n", "  void [name, environment];\n"],
+    ],
+    fails: [history, "asks for the name in production, and for a value anywhere"],
+  },
+  {
+    promise: "What strangers wrote is visible text",
+    edits: [[parts, "const word = <bdi>{excerpt(children)}</bdi>;", "const word = <bdi>{children}</bdi>;"]],
+    fails: [history, "show the machine's words as text, and which key asks"],
+  },
+  {
+    promise: "A change takes the permit of its own right",
+    edits: [
+      [
+        "src/people/desk/permit.ts",
+        "if (!this.#isMadeHere || right === undefined) return false;",
+        "if (!this.#isMadeHere) return false;",
+      ],
+      [
+        "src/people/desk/permit.ts",
+        'if (right === "operator" || !this.rights.includes(right) || organization?.id !== organizationId) return false;',
+        'if (right === "operator" || organization?.id !== organizationId) return false;',
+      ],
+    ],
+    fails: ["unit/permit", "is permitted to"],
+  },
+  {
+    promise: "`write` alone does not tell what is stored",
+    edits: [
+      [
+        "src/people/projects/set.tsx",
+        "const seen = [...stored.entries].filter(([environment]) => !stored.unseen.includes(environment));",
+        "const seen = [...stored.entries];",
+      ],
+    ],
+    fails: [set, "tells somebody who may write and not see nothing of what is there, and keeps its day"],
+  },
+  {
+    promise: "A change of production asks for a name",
+    edits: [
+      ["src/people/projects/set.tsx", "  form.requireAgain(name, touchedBy(change));\n", "  void [form, name];\n"],
+    ],
+    fails: [set, "refuses, with a sentence, and changes nothing"],
+  },
+  {
+    promise: "A new name is new",
+    edits: [
+      [
+        "src/people/projects/set.tsx",
+        "const taken = touchedBy(change).filter((one) => item.entries.has(one) && !item.unseen.includes(one));",
+        "const taken = touchedBy(change).slice(0, 0);",
+      ],
+    ],
+    fails: [set, "refuses, with a sentence, and changes nothing"],
+  },
+  {
+    promise: "A draft is applied within five minutes",
+    edits: [
+      [
+        visit,
+        "if (draft !== undefined && draft.endsAt > now) return draft.value;",
+        "if (draft !== undefined) return draft.value;",
+      ],
+      [
+        visit,
+        "const timer = setTimeout(() => this.end(path), draftMs);",
+        "const timer = setTimeout(() => {}, draftMs);",
+      ],
+    ],
+    fails: [set, onlyAsShown],
+  },
+  {
+    promise: "A pasted text writes nothing before it is agreed to",
+    edits: [
+      [
+        "src/kinds/plan-page.tsx",
+        "  await draft.plan(visit);\n  return { to:",
+        '  await draft.run(visit, "/");\n  return { to:',
+      ],
+    ],
+    fails: [set, "says what would be added, changed and deleted"],
+  },
+  {
+    promise: "A name that is asked for is never blank",
+    edits: [
+      [
+        visit,
+        'if (excerpt(this.find("again") ?? "").trim() === shown) return;',
+        'if ([shown, ""].includes(excerpt(this.find("again") ?? "").trim())) return;',
+      ],
+    ],
+    fails: [keys, "stays without its name"],
+  },
+];

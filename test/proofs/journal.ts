@@ -1,0 +1,310 @@
+import type { Proof } from "./proof.ts";
+
+const worker = "src/record/store/journal-worker.ts";
+const compose = "src/serve/process/compose.ts";
+const budget = "src/serve/limit/budget.ts";
+const swallowed = "integration/audit-swallowed";
+const journal = "integration/journal";
+
+/** Entries that were taken are durable, and nothing swallows them. */
+export const durable: readonly Proof[] = [
+  {
+    promise: "Renders come from a kind's render.ts alone",
+    edits: [
+      [
+        "src/kinds/files/read.ts",
+        'import { Held } from "../../core/held.ts";',
+        'import { Held, Render } from "../../core/held.ts";\nexport const own = Render;',
+      ],
+    ],
+    fails: ["unit/house", "lets only the files that need it open a set, a content or a Held"],
+  },
+  {
+    promise: "A use of a canary key moves no number in another key's receipt",
+    edits: [
+      [
+        compose,
+        "new Alarms((entries) => ofAlarms.record(entries), log)",
+        "new Alarms((entries) => journal.record(entries), log)",
+      ],
+    ],
+    fails: ["integration/canaries", "moves no number in another key's receipt"],
+  },
+  {
+    promise: "A batch is refused if SQLite's schema can lose it",
+    edits: [[worker, "      requireUntouched();\n", ""]],
+    fails: [swallowed, "by a trigger that drops the row"],
+  },
+  {
+    promise: "Of one key, at most half of what the journal holds is waited for",
+    edits: [[budget, "new Budget(entriesMax, entriesMax / 2, ", "new Budget(entriesMax, entriesMax, "]],
+    fails: [journal, "takes eight pulls of 1000 files by one key, and another key's read before most of them"],
+  },
+  {
+    promise: "Refusals for a key's own part of the journal are no fault of the service",
+    edits: [
+      [
+        budget,
+        "waiter.exhausted ? this.#ownRetryAfterS : undefined);",
+        "waiter.amount < 0 ? this.#ownRetryAfterS : undefined);",
+      ],
+    ],
+    fails: ["unit/budget", "tells a holder that waited for its own part in vain when to come again"],
+  },
+  {
+    promise: "A server prints the end of the commands' lane when it starts",
+    edits: [
+      [
+        compose,
+        "      if (head == null || announced === mac) return;\n",
+        '      if (head == null || announced === mac || announced === "") return;\n',
+      ],
+    ],
+    fails: ["integration/changes", "is printed by a server when it starts and when it stops"],
+  },
+  {
+    promise: "A server prints the end of the commands' lane when it stops",
+    edits: [
+      [
+        compose,
+        "      clearInterval(timer);\n      return announceNews();",
+        "      clearInterval(timer);\n      return undefined;",
+      ],
+    ],
+    fails: ["integration/changes", "is printed by a server when it starts and when it stops"],
+  },
+  {
+    promise: "A change is on record",
+    edits: [["src/people/desk/context.ts", "    await recordChanges(admin, changes);\n", "    void recordChanges;\n"]],
+    fails: ["integration/changes", "of each kind is on record"],
+  },
+  {
+    promise: "Nothing in SQLite loses, hides or undoes a change",
+    edits: [
+      [
+        "src/store/sqlite.ts",
+        "if (tables === undefined) requireMade();",
+        "if (tables === undefined) void requireMade;",
+      ],
+    ],
+    fails: [swallowed, "trigger keep on api_keys"],
+  },
+  {
+    promise: "Each client is asked about the schema before its first query",
+    edits: [
+      ["src/store/postgres-clients.ts", "if (checked !== undefined) await checked;", "void checked?.catch(() => {});"],
+    ],
+    fails: [
+      "unit/clients",
+      "each client is checked before its first query, and again when the last check is a minute old",
+    ],
+  },
+  {
+    promise: "Each client is asked about the schema every minute",
+    edits: [["src/store/postgres-clients.ts", "const checkEveryMs = 60_000;", "const checkEveryMs = Infinity;"]],
+    fails: [
+      "unit/clients",
+      "each client is checked before its first query, and again when the last check is a minute old",
+    ],
+  },
+  {
+    promise: "A value without its entry is no body, as the compiler sees it",
+    edits: [
+      [
+        "src/serve/gates/exchange.ts",
+        "export function json(exchange: Exchange, body: string, etag?: string): Response {",
+        "// biome-ignore lint/suspicious/noExplicitAny: nothing is checked\nexport function json(exchange: Exchange, body: any, etag?: string): Response {",
+      ],
+    ],
+    fails: ["unit/types", "refuses a Held as JSON text"],
+  },
+  {
+    promise: "A read of a canary is in an entry of its read, so that no receipt tells it",
+    edits: [
+      [
+        "src/serve/gates/read-endpoint.ts",
+        "const [render, tag] = [items.render(query), etag(read.fingerprint)];",
+        "const [render, tag] = [items.render(query), etag(read.fingerprint)];\n      if (canaries !== undefined) await parts.journal.record([{ ...entry, names: canaries }]);",
+      ],
+    ],
+    fails: ["integration/canaries", "cannot be told by a machine"],
+  },
+];
+
+const verify = "src/record/verify.ts";
+const checkpoints = "src/people/audit/log-checkpoints.ts";
+const chain = "src/people/audit/audit-chain.ts";
+const verifying = "integration/audit-verify";
+const atItsEnd = "at the end of a lane is no flaw";
+
+/** What `audit verify` finds, and what retention leaves. */
+export const verification: readonly Proof[] = [
+  {
+    promise: "`audit verify` compares the end of a lane with its checkpoint",
+    edits: [[checkpoints, "      if (needed > end) {", "      if (needed > end && needed < 0) {"]],
+    fails: [verifying, "notices a lane that was cut off at its end"],
+  },
+  {
+    promise: "`audit verify` compares the end of the commands' lane without a checkpoint",
+    edits: [
+      [
+        chain,
+        "...(whole ? await headFlaws(auditKey, chain) : [])",
+        "...(whole && walk.lanes < 0 ? await headFlaws(auditKey, chain) : [])",
+      ],
+    ],
+    fails: [
+      "integration/heads",
+      "lets nobody in if SQL left it where it was, and deleted the last segment, and `audit verify` says so",
+    ],
+  },
+  {
+    promise: "`audit verify` compares a checkpoint's mac",
+    edits: [
+      [
+        checkpoints,
+        'segment?.lastSeq === one.seq && segment.mac.toString("hex") === one.mac)',
+        "segment?.lastSeq === one.seq)",
+      ],
+    ],
+    fails: [verifying, "notices a chain that somebody with the audit key wrote again"],
+  },
+  {
+    promise: "A checkpoint is a segment's end",
+    edits: [
+      [
+        checkpoints,
+        'segment?.lastSeq === one.seq && segment.mac.toString("hex") === one.mac)',
+        'segment !== undefined && (segment.lastSeq !== one.seq || segment.mac.toString("hex") === one.mac))',
+      ],
+    ],
+    fails: ["unit/audit-verify", "notices that somebody with the audit key cut the segments in other places"],
+  },
+  {
+    promise: "Checkpoints count whatever their order in the log",
+    edits: [[checkpoints, "some.toSorted((a, b) => a.seq - b.seq)", "some"]],
+    fails: ["unit/audit-verify", "notices that somebody with the audit key cut the segments in other places"],
+  },
+  {
+    promise: "`audit verify` goes on after a flaw",
+    edits: [[chain, "    await walk.pass(segment);\n", "    if (walk.flaws.length === 0) await walk.pass(segment);\n"]],
+    fails: [verifying, "goes on after a flaw and names those of every lane"],
+  },
+  {
+    promise: "An accepted gap hides no entry beside it",
+    edits: [[checkpoints, "known === undefined ? one.seq : known.seq - 1", "known === undefined ? one.seq : 0"]],
+    fails: [verifying, atItsEnd],
+  },
+  {
+    promise: "An accepted gap at the end of a lane cannot be made up",
+    edits: [
+      [
+        checkpoints,
+        " && one.seals.includes(sealLostEnd(auditKey, one, checkpoint))",
+        ' && sealLostEnd(auditKey, one, checkpoint) !== ""',
+      ],
+    ],
+    fails: [verifying, atItsEnd],
+  },
+  {
+    promise: "An accepted gap is a loss and nothing else",
+    edits: [
+      [chain, "if (named.every(({ seals }) => seals !== undefined)) continue;", "if (named.length > 0) continue;"],
+    ],
+    fails: [verifying, "is what a person named, and only a loss"],
+  },
+  {
+    promise: "An accepted gap stays one when retention comes to it",
+    edits: [
+      [
+        verify,
+        "dropped.seq > before.lastSeq && dropped.seq < firstSeq;",
+        "dropped.seq > before.lastSeq && dropped.seq === firstSeq - 1;",
+      ],
+    ],
+    fails: [verifying, "is dropped by retention with the rest of its month"],
+  },
+  {
+    promise: "Retention takes no wrong clock for a removal",
+    edits: [
+      [
+        chain,
+        "return at === null ? keptFromAt : inOrderBefore",
+        "return at === null || at > 0 ? keptFromAt : inOrderBefore",
+      ],
+    ],
+    fails: [verifying, "finds nothing wrong if one command was dated too late or too early"],
+  },
+  {
+    promise: "Retention verifies before it drops",
+    edits: [
+      [
+        chain,
+        "if (!unverified && found.flaws.length > 0) return found;",
+        "if (!unverified && found.flaws.length < 0) return found;",
+      ],
+    ],
+    fails: [verifying, "does not drop a month that was tampered with, unless told to"],
+  },
+  {
+    promise: "Retention on SQLite keeps where the rest of a lane goes on",
+    edits: [[chain, "    await keep(admin, mark);\n", ""]],
+    fails: [verifying, "drops whole months, and the rest verifies"],
+  },
+  {
+    promise: "A damaged segment is listed as `unreadable`",
+    edits: [
+      [
+        "src/people/audit/audit.ts",
+        'if (entries === undefined && conditions.length === 0 && rights === "operator")',
+        "if (entries === undefined && at < 0)",
+      ],
+    ],
+    fails: [verifying, "leaves a damaged segment in the list"],
+  },
+  {
+    promise: "`audit list --follow` drops no entry that has a lost one's number",
+    edits: [
+      [
+        "src/people/audit/audit.ts",
+        "return `${lane} ${seq} ${time} ${action}`;",
+        "return `${lane} ${seq} ${time * 0} ${action}`;",
+      ],
+    ],
+    fails: ["integration/audit-list", "is followed through a failover"],
+  },
+  {
+    promise: "Nobody proves an entry that they may not read",
+    edits: [
+      [
+        "src/people/audit/audit.ts",
+        "return records[0]?.action === unreadable ? [] : [...new Set(records.map(({ seq }) => seq))];",
+        "if (records[0]?.action === unreadable) return [];\n  return Array.from({ length: segment.lastSeq - segment.firstSeq + 1 }, (_, at) => segment.firstSeq + at);",
+      ],
+    ],
+    fails: ["integration/audit-proof", "is proved to whoever may read the entry"],
+  },
+  {
+    promise: "A bundle of proofs leaves out no entry unsaid",
+    edits: [
+      [
+        "src/people/audit/audit-proof.ts",
+        "if (proofs === undefined) left(seqs.length);\n      else yield proofs;",
+        "if (proofs !== undefined) yield proofs;",
+      ],
+    ],
+    fails: ["integration/audit-proof", "is one of a bundle, in which all matching entries are proved against one head"],
+  },
+  {
+    promise: "No proof is handed out of what the tree does not have",
+    edits: [
+      [
+        "src/people/audit/audit-proof.ts",
+        "if (tree === undefined || !verifyInclusion(leafHash(tree.text), leaf, head, path)) throw",
+        "if (tree === undefined || (!verifyInclusion(leafHash(tree.text), leaf, head, path) && leaf < 0)) throw",
+      ],
+      ["src/people/audit/audit-proof.ts", 'if ("wrong" in found)', 'if ("wrong" in found && leaf < 0)'],
+    ],
+    fails: ["integration/audit-proof", "is proved of what is in the tree, and of nothing that SQL changed since"],
+  },
+];

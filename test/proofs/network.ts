@@ -1,0 +1,246 @@
+import type { Proof } from "./proof.ts";
+
+const signIn = "src/store/sign-in.ts";
+const liar = "integration/false-postgres";
+
+/** What a database may be, and what it may do to a process. */
+export const network: readonly Proof[] = [
+  {
+    promise: "A server that may be anybody gets no password before its proof",
+    edits: [[signIn, "if (type === undefined || !this.#next.includes(type)) {", "if (type === undefined) {"]],
+    fails: [liar, "is refused with the last step without a proof"],
+  },
+  {
+    promise: "A server that may be anybody lets nobody in unasked",
+    edits: [
+      [signIn, 'if (isMethod && password !== "" && !isVerified) throw failure("SIGN_IN_UNASKED");', "void isMethod;"],
+    ],
+    fails: [liar, "must ask for it if there is one"],
+  },
+  {
+    promise: "A server that may be anybody gets no proof of few rounds",
+    edits: [
+      [
+        signIn,
+        'if (Number(rounds) < roundsMin && !this.#login.isVerified) throw failure("SIGN_IN_FEW_ROUNDS");',
+        "void roundsMin;",
+      ],
+    ],
+    fails: [liar, "of fewer than 4,096 rounds"],
+  },
+  {
+    promise: "Rounds of SCRAM stop nothing else",
+    edits: [
+      [
+        signIn,
+        "const derive = promisify(pbkdf2);",
+        "const derive = async (...asked: Parameters<typeof pbkdf2Sync>) => pbkdf2Sync(...asked);\nvoid [pbkdf2, promisify];",
+      ],
+      [signIn, "createHmac, pbkdf2, randomBytes", "createHmac, pbkdf2, pbkdf2Sync, randomBytes"],
+    ],
+    fails: [liar, "of 600,000 rounds lets everything else go on"],
+  },
+  {
+    promise: "A new connection is on the list of all",
+    edits: [
+      [
+        "src/core/names.ts",
+        "export const itemsMax",
+        'export const other = () => fetch("https://example.com");\nexport const itemsMax',
+      ],
+    ],
+    fails: ["unit/outgoing", "every file that connects to something is on the list"],
+  },
+  {
+    promise: "What was given up is not asked again",
+    edits: [
+      [
+        "src/store/postgres-clients.ts",
+        'if (givenUp) throw new Fault("unavailable", "the query was given up");',
+        "void givenUp;",
+      ],
+    ],
+    fails: ["unit/clients", "a statement that is given up is not repeated"],
+  },
+  {
+    promise: "Keyhole's migrations are not those of another application",
+    edits: [
+      ["src/store/migrate.ts", "if (isShared) await takeOver(dialect, ask, from);", "if (isShared) void takeOver;"],
+    ],
+    fails: ["integration/other-applications", "stay where they are as an earlier Keyhole is upgraded"],
+  },
+  {
+    promise: "Nothing is made in a database that is another application's",
+    edits: [["src/store/migrate.ts", "if (found === 0) await requireRoom", "if (found < 0) await requireRoom"]],
+    fails: ["integration/other-applications", "is refused by its name, and nothing is made in it"],
+  },
+  {
+    promise: "A change of the tables needs a migration",
+    edits: [
+      [
+        "src/store/tables.ts",
+        'plan: text("plan").$type<"free" | "pro">().notNull(),',
+        'plan: text("plan").$type<"free" | "pro">(),',
+      ],
+    ],
+    fails: ["integration/migrate", "of sqlite ends at the tables in src/store/tables.ts"],
+  },
+  {
+    promise: "No redirect is followed to an issuer's keys",
+    edits: [["src/core/json-request.ts", 'redirect: "manual"', 'redirect: "follow"']],
+    fails: ["unit/issuer-keys", "that redirects is refused"],
+  },
+  {
+    promise: "A 401 has no RateLimit fields",
+    edits: [["src/serve/api/app.ts", '  if (fault.code === "unauthorized") exchange.rateLimit = undefined;\n', ""]],
+    fails: ["integration/keys", "GET /projects, before projects of a key that is now revoked"],
+  },
+  {
+    promise: "A command's query has parameters that it knows",
+    edits: [
+      [
+        "src/serve/gates/query.ts",
+        "if (name === undefined || !Object.hasOwn(known, name)) throw",
+        'if (name === undefined || name === "") throw',
+      ],
+    ],
+    fails: ["integration/gates", "query answers, alone and before"],
+  },
+  {
+    promise: "Failures say nothing of their own",
+    edits: [
+      ["src/serve/api/problem.ts", "let error: string = sentence;", "let error: string = `${sentence} ${message}`;"],
+      ["src/serve/api/problem.ts", "problemOf({ code, detail }: Fault)", "problemOf({ code, detail, message }: Fault)"],
+    ],
+    fails: ["property/fuzz", "is answered according to the contract"],
+  },
+  {
+    promise: "The log does not repeat the message of a defect",
+    edits: [
+      [
+        "src/serve/api/problem.ts",
+        "return { defect: error.name, at:",
+        "return { defect: `${error.name} ${error.message}`, at:",
+      ],
+    ],
+    fails: ["integration/organization", "does not repeat the message of a defect"],
+  },
+  {
+    promise: "A scrape reads no table through",
+    edits: [["src/store/expiry.ts", 'sql.raw(`\'"rotateBy":"\'`))} > 0`', 'sql.raw(`\'"rotateBy":"\'`))} >= 1`']],
+    fails: ["integration/expiry", "are found by two indexes"],
+  },
+  {
+    promise: "The path of the Model Context Protocol exists only if it is turned on",
+    edits: [
+      ["src/serve/process/compose.ts", "mcp: mcpOrigins && (await", "mcp: (mcpOrigins ?? true) && (await"],
+      ["src/serve/process/compose.ts", "new Set(mcpOrigins)", "new Set(mcpOrigins ?? [])"],
+    ],
+    fails: ["integration/mcp", "does not exist unless it is turned on"],
+  },
+  {
+    promise: "The reason of a decision in the database costs no memory",
+    edits: [["src/store/requests.ts", "bounded(r.decisionReason, 8192)", "bounded(r.decisionReason, 1e12)"]],
+    fails: ["integration/mcp", "tell their own key, and no other, what became of them"],
+  },
+  {
+    promise: "The log has no key",
+    edits: [
+      [
+        "src/serve/api/app.ts",
+        "    reason: fault?.message,\n",
+        "    reason: fault?.message,\n    presented: exchange.presented,\n",
+      ],
+    ],
+    fails: ["property/canary", "no value, API key, data key or root key is found anywhere except sealed"],
+  },
+  {
+    promise: "Nothing of authority outlives a request",
+    edits: [
+      [
+        "src/store/lookups.ts",
+        "    const found = await find(lookup);\n",
+        '    const name = [Buffer.from(lookup.digest).toString("hex"), lookup.slug, lookup.kind, lookup.environments].join();\n    const found = known.get(name) ?? (await find(lookup));\n    if (found) known.set(name, found);\n',
+      ],
+      [
+        "src/store/lookups.ts",
+        "  const except = exceptionsOf(database);\n",
+        "  const except = exceptionsOf(database);\n  const known = new Map<string, FoundKey>();\n",
+      ],
+    ],
+    fails: ["property/authority", "no 200 that began after a change was acknowledged goes beyond it"],
+  },
+  {
+    promise: "A scrape goes on if the database is away",
+    edits: [
+      [
+        "src/serve/process/metrics.ts",
+        "answer = find().catch(() => ({ key: null, variable: null }));",
+        "answer = find();",
+      ],
+    ],
+    fails: ["integration/expiry", "are left out while the database fails"],
+  },
+];
+
+const wire = "src/client/wire.ts";
+const watch = "unit/watch";
+
+/** What the command's client takes, and what `run --watch` starts. */
+export const watching: readonly Proof[] = [
+  {
+    promise: "A client takes a 304 only if it asked for one",
+    edits: [
+      [
+        wire,
+        'if (ifNoneMatch === undefined) return untrusted("it says that nothing changed since an answer that was not named");',
+        "void ifNoneMatch;",
+      ],
+    ],
+    fails: ["unit/lies", "refuses a 304 that nobody asked for, and does not ask again"],
+  },
+  {
+    promise: "A file that cannot be written is read once",
+    edits: [
+      [
+        "src/client/files-pull.ts",
+        "const unread = stale.filter(({ sha256 }) => !contents.has(sha256));",
+        "const unread = stale;",
+      ],
+    ],
+    fails: ["unit/files-pull", "contents that could not be written are not read again"],
+  },
+  {
+    promise: "A look that fails loses no change of a file",
+    edits: [
+      [
+        "src/client/files-pull.ts",
+        "  const files: FetchedFile[] = [];\n",
+        "  memory.placed = listed;\n  const files: FetchedFile[] = [];\n",
+      ],
+    ],
+    fails: [watch, "puts changed files in place first, and loses no change"],
+  },
+  {
+    promise: "A change that cannot be used is read once",
+    edits: [
+      [
+        "src/client/client.ts",
+        "this.#remembered.set(url, { etag, value });",
+        'this.#remembered.set(url, { etag: "", value });',
+      ],
+    ],
+    fails: [watch, "reads a change once that it cannot use"],
+  },
+  {
+    promise: "A command that ignores SIGTERM ends",
+    edits: [["src/client/run.ts", '  if (isLate) child.kill("SIGKILL");\n', "  void isLate;\n"]],
+    fails: [watch, "gets SIGTERM, and SIGKILL after 10 s"],
+    hangs: true,
+  },
+  {
+    promise: "What changes nothing for the command restarts nothing",
+    edits: [["src/client/recipe.ts", "Bun.deepEquals(found.env, running.env)", "found === running"]],
+    fails: [watch, "reads and starts again what changed"],
+  },
+];
