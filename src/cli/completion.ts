@@ -1,4 +1,5 @@
 import { Argument, type CommandUnknownOpts, type Option } from "@commander-js/extra-typings";
+import { atMost } from "../core/deadline.ts";
 import { isEnvironment } from "../core/names.ts";
 import { readConfig } from "../core/settings/settings.ts";
 import { visible } from "../core/visible.ts";
@@ -100,7 +101,7 @@ async function findNames(context: CommandContext, asked: NamesAsked, typed: stri
   try {
     const { namesInUse } = await import("../people/keys/names-in-use.ts");
     const found = namesInUse(readConfig(context.env, false), asked, typed);
-    return await Promise.race([found, Bun.sleep(waitMsMax).then(() => [])]);
+    return (await atMost(waitMsMax, found)) ?? [];
   } catch {
     return [];
   }

@@ -67,6 +67,15 @@ export class Deadline {
   }
 }
 
+/** Waits at most this long for work that goes on by itself. @returns undefined if it takes longer */
+export async function atMost<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  const late = new Error("late");
+  return new Deadline(ms, () => late).of(work).catch((error: unknown) => {
+    if (error !== late) throw error;
+    return undefined;
+  });
+}
+
 type PendingWait = { endsAtMs: number; extended: boolean; readonly refuse: () => void };
 
 /** A timer that is this late waited for more than a busy machine. */

@@ -176,8 +176,8 @@ export const trusts: readonly Proof[] = [
     edits: [
       [
         "src/serve/access/issuer-keys.ts",
-        "await state.waiters.wait(() => Promise.race([attempt, Bun.sleep(this.#waitMsMax)]))",
-        "await Promise.race([attempt, Bun.sleep(this.#waitMsMax)])",
+        "await state.waiters.wait(() => atMost(this.#waitMsMax, attempt))",
+        "await atMost(this.#waitMsMax, attempt)",
       ],
     ],
     fails: ["unit/issuer-keys", "are asked for once by many requests … no more than 1,024"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Deadline } from "../../src/core/deadline.ts";
+import { atMost, Deadline } from "../../src/core/deadline.ts";
 
 const refusal = new Error("too late");
 const never = new Promise<never>(() => {});
@@ -8,6 +8,12 @@ test("work that ends in time passes on its result or its error", async () => {
   const deadline = new Deadline(60_000, () => refusal, 1);
   expect(await deadline.of(Promise.resolve(7))).toBe(7);
   expect(deadline.of(Promise.reject(new Error("its own")))).rejects.toThrow("its own");
+});
+
+test("work that goes on by itself is waited for at most so long", async () => {
+  expect(await atMost(60_000, Promise.resolve(7))).toBe(7);
+  expect(atMost(60_000, Promise.reject(new Error("its own")))).rejects.toThrow("its own");
+  expect(await atMost(1, never)).toBeUndefined();
 });
 
 test("work that takes longer is refused, in the order in which it began", async () => {

@@ -298,6 +298,11 @@ describe("the house", () => {
     expect(namingKinds(real)).toEqual([]);
     expect(aboutOneKind.filter((place) => ![...real.keys()].some((file) => isIn(file, place)))).toEqual([]);
   });
+  test("bounds the wait for work in one way, which a process that was stopped survives: core/deadline.ts", () => {
+    expect(
+      [...real].filter(([, text]) => /Promise\.race\(\[[^\]]*Bun\.sleep\(/.test(text)).map(([file]) => file),
+    ).toEqual([]);
+  });
   test("has no index.ts: one imports from the file that defines the thing", () => {
     expect([...real.keys()].filter((file) => posix.basename(file) === "index.ts")).toEqual([]);
   });

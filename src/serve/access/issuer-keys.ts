@@ -1,3 +1,4 @@
+import { atMost } from "../../core/deadline.ts";
 import { mayAsk } from "../../core/json-request.ts";
 import { Waiters } from "../../core/waiters.ts";
 import { type KeySet, parseKeySet } from "./token.ts";
@@ -68,7 +69,7 @@ export class IssuerKeys {
     const state = this.#stateOf(issuer);
     const keys = this.#usable(state);
     const attempt = keys === undefined || keys === unfit ? this.#refresh(issuer) : undefined;
-    if (attempt) await state.waiters.wait(() => Promise.race([attempt, Bun.sleep(this.#waitMsMax)]));
+    if (attempt) await state.waiters.wait(() => atMost(this.#waitMsMax, attempt));
     return this.#usable(state);
   }
 

@@ -1,4 +1,5 @@
 import type { Server } from "bun";
+import { atMost } from "../../core/deadline.ts";
 
 /** Stops a server without dropping a request. */
 export class Drain {
@@ -33,7 +34,7 @@ export class Drain {
     const finished = server.stop(false);
     await portClosed();
     this.#pause.resolve();
-    await Promise.race([finished, Bun.sleep(deadlineMs)]);
+    await atMost(deadlineMs, finished);
     await server.stop(true);
   }
 }

@@ -2,6 +2,7 @@ import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from "@open
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
+import { atMost } from "../../core/deadline.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
 import { spansOf } from "../sets/stages.ts";
 
@@ -50,9 +51,7 @@ export function startTraces(url: string, version: string) {
       span.end(epochMs(endedAtMs));
       return span.spanContext().traceId;
     }) satisfies ApiParts["trace"],
-    close: async () => {
-      await Promise.race([provider.shutdown().catch(() => {}), Bun.sleep(closeDeadlineMs)]);
-    },
+    close: () => atMost(closeDeadlineMs, provider.shutdown()).catch(() => {}),
   };
 }
 

@@ -1,3 +1,4 @@
+import { atMost } from "../../core/deadline.ts";
 import { Refused } from "../../core/refused.ts";
 import type { BucketName } from "../limit/bucket.ts";
 import type { Readiness } from "./health.ts";
@@ -67,7 +68,7 @@ export function openWorkerLink(): WorkerLink {
     },
     portClosed: () => {
       send({ type: "closed" });
-      return Promise.race([allClosed, Bun.sleep(portClosedDeadlineMs)]);
+      return atMost(portClosedDeadlineMs, allClosed);
     },
   };
 }
