@@ -19,14 +19,14 @@ describeBoth("GET /projects/{slug}/accounts", (w) => {
         ],
       });
       w.clock.nowMs = 1_700_000_000_777;
-      await setAccount(w.admin, where, "Later", ["production"], JSON.parse('{"z":"1","a":"2","__proto__":"3"}'));
+      await setAccount(w.admin, where, "Later", ["production"], JSON.parse('{"z":"1","a":"2","constructor":"3"}'));
       w.clock.nowMs = undefined;
       const key = await w.key(organization, reader);
       const answer = await w.ask("/projects/web/accounts?environment=production", { key });
       expect(answer.status).toBe(200);
       expect(answer.text).toBe(
         '{"environment":"production","accounts":[' +
-          '{"name":"Later","environments":["production"],"updatedAt":1700000000777,"values":{"z":"1","a":"2","__proto__":"3"}},' +
+          '{"name":"Later","environments":["production"],"updatedAt":1700000000777,"values":{"z":"1","a":"2","constructor":"3"}},' +
           '{"name":"Mail","environments":["development","production"],"updatedAt":1700000000000,' +
           '"values":{"user":"ci","password":"p\\"\\\\ä\\n🦔"}}]}',
       );

@@ -206,20 +206,6 @@ describeOnce("the requests of machines", (w) => {
     const rows = [...html.matchAll(/<a href="\/requests\/([^"]*)"><code>/g)].map(([, id]) => id);
     expect(rows).toEqual([newer.id, older.id, decided.id]);
   });
-  test("are cut after a hundred that are decided, and the others counted", async () => {
-    const { id, visitor } = await ask(w);
-    const columns = "organization_id, project_id, environment, name, reason, key_id, created_at, expires_at";
-    for (let at = 0; at < 103; at++) {
-      await w.run(
-        `insert into variable_requests (id, number, status, decided_at, decided_by, ${columns})
-          select ?, ${1000 + at}, 'rejected', 0, 'ann@host', ${columns} from variable_requests where id = ?`,
-        [crypto.randomUUID(), id],
-      );
-    }
-    const { html } = await visitor.page("/requests");
-    expect(html.match(/>rejected</g)).toHaveLength(100);
-    expect(html).toMatch(/Show \d+ older ones, too/);
-  });
   test("show the machine's words as text, and which key asks", async () => {
     const reason = "</blockquote><script>alert(1)</script>\u202e\nStatus: approved";
     const { path, visitor, key } = await ask(w, { reason });
