@@ -410,6 +410,7 @@ describeBoth("persons with some rights", (w) => {
     // Of a key that was made in the same minute, more of the id would be shown.
     const { id } = await createKey(w.admin, { ...everywhere, organization: where.split("/")[0], projects: ["web"] });
     expect((await shortKeyIds(ana))(id)).toHaveLength(8);
+    expect(await showKey(ana, id.slice(0, 8))).toMatchObject({ id });
   });
 
   test("who may write and not see are told no name of a file", async () => {

@@ -71,6 +71,16 @@ export const clients: readonly Proof[] = [
     hangs: true,
   },
   {
+    promise: "Nothing is repeated before Retry-After",
+    edits: [[wire, "return Math.max(leastMs, Math.min(pauseMs, leftMs));", "return 1;"]],
+    fails: ["unit/client", "is never shorter than Retry-After"],
+  },
+  {
+    promise: "Nothing is repeated for longer than waitMs",
+    edits: [[wire, "    if (pauseMs > leftMs) return outcome;\n", ""]],
+    fails: ["unit/client", "longer than --wait allows does not start"],
+  },
+  {
     promise: "A watch gives no value that the server refused it",
     edits: [
       [
@@ -169,6 +179,11 @@ export const clients: readonly Proof[] = [
     fails: ["unit/configuration", "is read without its last line end and a byte order mark"],
   },
   {
+    promise: "Nothing in a value is a template to Terraform",
+    edits: [["src/core/formats/lines.ts", '.replace(/([$%])\\{/g, "$1$1{")', ""]],
+    fails: ["unit/render", "is written as"],
+  },
+  {
     promise: "A value that Terraform would change is refused",
     edits: [["src/core/formats/lines.ts", 'return value.normalize("NFC") === value && ', "return "]],
     fails: ["unit/render", "names that Terraform reserves, and text that it normalizes, are refused by name"],
@@ -199,5 +214,16 @@ export const clients: readonly Proof[] = [
     promise: "An import takes no text of another tool for a value",
     edits: [["src/kinds/variables/foreign.ts", "return found?.[1];", "return found && undefined;"]],
     fails: ["unit/foreign", "is refused by line and name, in every format"],
+  },
+  {
+    promise: "A person is told no message of a database that fails",
+    edits: [
+      [
+        "src/people/desk/failure.ts",
+        "message: (isPerson ? known.forPersons : undefined) ?? known.message };",
+        "message: known.message };",
+      ],
+    ],
+    fails: ["unit/failure", "somebody who is no operator is told what happened and whom to ask"],
   },
 ];

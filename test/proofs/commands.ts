@@ -20,6 +20,17 @@ export const commands: readonly Proof[] = [
     fails: ["integration/rotation", "moves nothing while a row of the notary's keys is damaged"],
   },
   {
+    promise: "A write of several environments overwrites nobody's write in any of them",
+    edits: [
+      [
+        write,
+        "looked: plans.map(({ before, changes }) => ({ set: before, names: [...changes.keys()] })),",
+        "looked: [],",
+      ],
+    ],
+    fails: ["integration/versions-seen", "writes nowhere if one of them is refused"],
+  },
+  {
     promise: "An import deletes no other name than somebody was asked about",
     edits: [
       [
@@ -77,5 +88,72 @@ export const commands: readonly Proof[] = [
       ["src/kinds/variables/import-text.ts", 'const text = value.source ?? "";', "const text = String(value.value);"],
     ],
     fails: [importText, "a value is the text that is written"],
+  },
+  {
+    promise: "An export stays within its folder",
+    edits: [["src/kinds/files/export.ts", "if (problem !== undefined) throw", 'if (problem === "") throw']],
+    fails: ["unit/export", "leave Keyhole by no export"],
+  },
+  {
+    promise: "An import refuses a name that occurs twice",
+    edits: [
+      [
+        "src/kinds/variables/env-file.ts",
+        "if (earlier !== undefined) problems.push(",
+        "if (earlier === -1) problems.push(",
+      ],
+    ],
+    fails: [importText, "what an import refuses, by line and name"],
+  },
+  {
+    promise: "An import takes nothing for JSON that is not",
+    edits: [
+      [
+        "src/kinds/variables/import-text.ts",
+        "const isJson = attempt(() => JSON.parse(text)) !== undefined;",
+        "const isJson = attempt(() => JSON.parse(text)) !== null;",
+      ],
+    ],
+    fails: [importText, "what an import refuses, by line and name"],
+  },
+  {
+    promise: "A comment that may hold a value is no note",
+    edits: [
+      [
+        "src/kinds/variables/env-file.ts",
+        "return words.some((word) => word.length >= 16 &&",
+        "return words.some((word) => word.length >= 1e6 &&",
+      ],
+    ],
+    fails: [importText, "the comment above a line is its note, unless it may hold a value"],
+  },
+  {
+    promise: '"Nothing" is not said of a git history that is cut off',
+    edits: [
+      [
+        "src/people/leaks/texts.ts",
+        'if ((await answerOf(folder, "--is-shallow-repository")) === "true") yield',
+        'if ((await answerOf(folder, "--is-shallow-repository")) === "yes") yield',
+      ],
+    ],
+    fails: ["unit/texts", "is named as cut off"],
+  },
+  {
+    promise: "Completion offers no word that a shell acts on",
+    edits: [
+      [
+        "src/cli/completion.ts",
+        "...names.filter(({ word }) => inert.test(word))]",
+        "...names.filter(({ word }) => inert && word)]",
+      ],
+    ],
+    fails: ["unit/command", "completes"],
+  },
+  {
+    promise: "A text of strangers poses as no row",
+    edits: [
+      ["src/core/visible.ts", 'return visible(text.replace(blanks, " "));', "return visible(blanks ? text : text);"],
+    ],
+    fails: ["unit/terminal", "cannot pose as a row"],
   },
 ];

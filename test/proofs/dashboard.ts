@@ -199,6 +199,17 @@ export const pages: readonly Proof[] = [
     hangs: true,
   },
   {
+    promise: "Nobody is told which values of production are the same without a fresh sign-in",
+    edits: [
+      [
+        "src/people/desk/context.ts",
+        '(of !== "production" || isFresh(admin))',
+        '(of !== "production" || isFresh(admin) || project !== undefined)',
+      ],
+    ],
+    fails: ["integration/signed-in", "no page says what is the same in production, and each says how to sign in again"],
+  },
+  {
     promise: "A database that is gone is not made anew, empty",
     edits: [
       [
@@ -314,12 +325,26 @@ export const pages: readonly Proof[] = [
     ],
     fails: ["unit/absences", "every text that says that nothing is there is listed"],
   },
+  {
+    promise: "Nothing but its command loads the dashboard",
+    edits: [
+      [
+        "src/serve/process/serve.ts",
+        'import { sql } from "drizzle-orm";',
+        'import "../../dashboard/app.ts";\nimport { sql } from "drizzle-orm";',
+      ],
+    ],
+    fails: ["unit/house", "loads the dashboard for its own command only"],
+  },
 ];
 
 const keys = "integration/dashboard-keys";
 const history = "integration/dashboard-history";
 const set = "integration/dashboard-set";
 const visit = "src/dashboard/parts/visit.ts";
+const carryOut = "src/dashboard/parts/carry-out.ts";
+const plan = "src/people/desk/plan.ts";
+const stale = "integration/stale-forms";
 const onlyAsShown = "does not apply a plan that is old, of another project, or not of the newest five";
 
 /** What the dashboard's forms change. */
@@ -381,6 +406,27 @@ export const forms: readonly Proof[] = [
     fails: [history, "show the machine's words as text, and which key asks"],
   },
   {
+    promise: "What was shown of one project is not revealed of another of its name",
+    edits: [[visit, "if (shown !== project.id) throw changedSince", 'if (shown === "") throw changedSince']],
+    fails: [stale, "is not done to another of its name: reveal"],
+  },
+  {
+    promise: "What was shown of one project is not done to another of its name",
+    edits: [[carryOut, "if (text === value) return [what, text] as const;", "return [what, value] as const;"]],
+    fails: [stale, "is not done to another of its name: set"],
+  },
+  {
+    promise: "What somebody agreed to is done to nothing else",
+    edits: [
+      [
+        plan,
+        "if (before === undefined || before === value) continue;",
+        "if (before === undefined || before !== null) continue;",
+      ],
+    ],
+    fails: [stale, "is done to nothing else: project delete"],
+  },
+  {
     promise: "A change takes the permit of its own right",
     edits: [
       [
@@ -426,6 +472,11 @@ export const forms: readonly Proof[] = [
     fails: [set, "refuses, with a sentence, and changes nothing"],
   },
   {
+    promise: "A plan that somebody agrees to names what they may still know",
+    edits: [["src/kinds/plan-page.tsx", "seen: { plan: names, ...plan.seen },", "seen: { ...plan.seen },"]],
+    fails: ["integration/signed-in", "tells only what they may still know, and is applied only as it was shown"],
+  },
+  {
     promise: "A draft is applied within five minutes",
     edits: [
       [
@@ -462,5 +513,16 @@ export const forms: readonly Proof[] = [
       ],
     ],
     fails: [keys, "stays without its name"],
+  },
+  {
+    promise: "The command beside the form makes what the form makes, whatever is in a name",
+    edits: [
+      [
+        "src/people/desk/command-line.ts",
+        'const text = shellWord([word].flat().join(","));',
+        'const text = [word].flat().join(",") || shellWord("");',
+      ],
+    ],
+    fails: ["unit/command-line", "a shell reads back each word, whatever is in it"],
   },
 ];

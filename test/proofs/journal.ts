@@ -1,8 +1,10 @@
 import type { Proof } from "./proof.ts";
 
+const store = "src/record/store/journal.ts";
 const worker = "src/record/store/journal-worker.ts";
 const compose = "src/serve/process/compose.ts";
 const budget = "src/serve/limit/budget.ts";
+const guard = "src/store/postgres-guard.ts";
 const swallowed = "integration/audit-swallowed";
 const journal = "integration/journal";
 
@@ -34,6 +36,91 @@ export const durable: readonly Proof[] = [
     promise: "A batch is refused if SQLite's schema can lose it",
     edits: [[worker, "      requireUntouched();\n", ""]],
     fails: [swallowed, "by a trigger that drops the row"],
+  },
+  {
+    promise: "A batch is refused if a month has a trigger",
+    edits: [
+      [guard, "and not relhastriggers and not relhasrules", "and not relhasrules"],
+      [guard, "\n  and not exists (select from pg_trigger where tgrelid = month.oid)", ""],
+    ],
+    fails: [swallowed, "by a trigger after each row of the month"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A batch is refused if a month has a rule",
+    edits: [
+      [guard, "and not relhastriggers and not relhasrules", "and not relhastriggers"],
+      [guard, "\n  and not exists (select from pg_rewrite where ev_class = month.oid)", ""],
+    ],
+    fails: [swallowed, "by the rule do also delete from all of the month"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A batch is refused if a month has row security",
+    edits: [
+      [
+        guard,
+        "and relpersistence = 'p' and not relrowsecurity and not relforcerowsecurity",
+        "and relpersistence = 'p'",
+      ],
+    ],
+    fails: [swallowed, "by row security of the month"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "No entry goes into a table that is no partition any more",
+    edits: [
+      [
+        store,
+        "where month.oid = 'public.${partition}'::regclass and inhparent = 'public.audit_segments'::regclass\n      and not inhdetachpending",
+        "where month.oid = 'public.${partition}'::regclass",
+      ],
+      [store, "pg_class as month join pg_inherits on", "pg_class as month left join pg_inherits on"],
+    ],
+    fails: [swallowed, "a month that is detached takes no entry away"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "Service returns without a VACUUM once a trigger is gone",
+    edits: [
+      [
+        store,
+        "return [into(month, neverExtended), into(month, notExtended), into(defaultPartition, notExtended)];",
+        "return [into(month, neverExtended), into(defaultPartition, notExtended)];",
+      ],
+    ],
+    fails: [swallowed, "by a trigger before each row of the month"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A missing month stops no entry",
+    edits: [[store, "if ([undefinedTable, checkViolation].includes(databaseErrorCode(error))) return [];", ""]],
+    fails: ["integration/audit-verify", "makes months ahead, and a missing month stops nothing"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A month that is made may be written by servers",
+    edits: [["src/record/store/audit-months.ts", "if (roles) await", "if (roles === name) await"]],
+    fails: ["integration/grants", "appends to each month that is made, and without that right"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A batch is durable because it is there already only if it was sent again",
+    edits: [[store, "if (!again || reason !== uniqueViolation) return", "if (reason !== uniqueViolation) return"]],
+    fails: [journal, "takes a batch that it sends again for durable if it is there already, and for refused if not"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "What a failover lost comes back in few statements",
+    edits: [[store, "const batchBytesMax = 256 * 1024;", "const batchBytesMax = 0;"]],
+    fails: ["integration/brought-back", "comes back in few statements"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A lane is left if nobody knows which server has it",
+    edits: [[store, "      if (segment && home === undefined) return moved;\n", ""]],
+    fails: [journal, "leaves a lane that another server has"],
+    on: "PostgreSQL",
   },
   {
     promise: "Of one key, at most half of what the journal holds is waited for",
@@ -79,6 +166,12 @@ export const durable: readonly Proof[] = [
     fails: ["integration/changes", "of each kind is on record"],
   },
   {
+    promise: "Nothing in PostgreSQL loses, hides or undoes a change",
+    edits: [["src/store/postgres.ts", "  await look();\n  return result;", "  return result;"]],
+    fails: [swallowed, "trigger keep on table api_keys"],
+    on: "PostgreSQL",
+  },
+  {
     promise: "Nothing in SQLite loses, hides or undoes a change",
     edits: [
       [
@@ -88,6 +181,18 @@ export const durable: readonly Proof[] = [
       ],
     ],
     fails: [swallowed, "trigger keep on api_keys"],
+  },
+  {
+    promise: "No policy hides entries from a change",
+    edits: [
+      [
+        guard,
+        "  union all select 'pg_policy'::regclass, oid, 0, '' from pg_policy where polrelid = any((select ids from ours)::oid[])\n",
+        "",
+      ],
+    ],
+    fails: [swallowed, "policy hide on table audit_segments"],
+    on: "PostgreSQL",
   },
   {
     promise: "Each client is asked about the schema before its first query",
@@ -128,6 +233,12 @@ export const durable: readonly Proof[] = [
       ],
     ],
     fails: ["integration/canaries", "cannot be told by a machine"],
+  },
+  {
+    promise: "The server's role reads no entries, in the view either",
+    edits: [["src/store/rights.ts", '    "audit_entries",\n', ""]],
+    fails: ["integration/grants", "fails the check if it can do more, and granting again narrows it"],
+    on: "PostgreSQL",
   },
 ];
 
@@ -247,6 +358,12 @@ export const verification: readonly Proof[] = [
     fails: [verifying, "does not drop a month that was tampered with, unless told to"],
   },
   {
+    promise: "Retention on PostgreSQL keeps where the rest of a lane goes on",
+    edits: [[chain, "      for (const mark of lanes) await keep(inside, mark);\n", ""]],
+    fails: [verifying, "drops whole months, and the rest verifies"],
+    on: "PostgreSQL",
+  },
+  {
     promise: "Retention on SQLite keeps where the rest of a lane goes on",
     edits: [[chain, "    await keep(admin, mark);\n", ""]],
     fails: [verifying, "drops whole months, and the rest verifies"],
@@ -306,5 +423,16 @@ export const verification: readonly Proof[] = [
       ["src/people/audit/audit-proof.ts", 'if ("wrong" in found)', 'if ("wrong" in found && leaf < 0)'],
     ],
     fails: ["integration/audit-proof", "is proved of what is in the tree, and of nothing that SQL changed since"],
+  },
+  {
+    promise: "A proof has the signatures that there are",
+    edits: [
+      [
+        "src/people/audit/audit-proof.ts",
+        "const heads = [cosigned, newest].filter(",
+        "const heads = [cosigned && newest, newest].filter(",
+      ],
+    ],
+    fails: ["integration/witnesses", "are in proofs of what they have signed, also while they are away"],
   },
 ];

@@ -2,6 +2,7 @@ import type { Proof } from "./proof.ts";
 
 const signIn = "src/store/sign-in.ts";
 const liar = "integration/false-postgres";
+const postgresOnly = { on: "PostgreSQL" } as const;
 
 /** What a database may be, and what it may do to a process. */
 export const network: readonly Proof[] = [
@@ -86,9 +87,66 @@ export const network: readonly Proof[] = [
     fails: ["integration/migrate", "of sqlite ends at the tables in src/store/tables.ts"],
   },
   {
+    promise: "No server starts that may not append to a month",
+    edits: [
+      [
+        "src/installation/serving.ts",
+        'if (database.dialect === "postgres") await requireOpenMonths(database);',
+        "void requireOpenMonths;",
+      ],
+    ],
+    fails: ["integration/grants", "appends to each month that is made, and without that right"],
+    ...postgresOnly,
+  },
+  {
     promise: "No redirect is followed to an issuer's keys",
     edits: [["src/core/json-request.ts", 'redirect: "manual"', 'redirect: "follow"']],
     fails: ["unit/issuer-keys", "that redirects is refused"],
+  },
+  {
+    promise: "No entry of a job is refused for a text of its token",
+    edits: [
+      [
+        "src/record/store/journal.ts",
+        "return { trust, job, reads, most, kept };",
+        "return { trust, job, reads, most, kept, ...one };",
+      ],
+      [
+        "src/record/store/journal.ts",
+        "reads.map(({ trustId: trust, job, reads, readsMax: most, keptMs: kept }) => {",
+        "reads.map((one) => {\n    const { trustId: trust, job, reads, readsMax: most, keptMs: kept } = one;",
+      ],
+    ],
+    fails: ["integration/journal", "is sent without anything else of the job"],
+    ...postgresOnly,
+  },
+  {
+    promise: "A job gets no more answers with values than its trust allows, on PostgreSQL",
+    edits: [
+      [
+        "src/record/store/journal.ts",
+        " and not exists (select 1 from counted join asked using (trust, job) where counted.reads > asked.most)",
+        "",
+      ],
+    ],
+    fails: ["integration/trusts", "gives no more over two servers, whatever asks at once"],
+    ...postgresOnly,
+  },
+  {
+    promise: "A job gets no more answers with values than its trust allows, on SQLite",
+    edits: [
+      [
+        "src/record/store/journal-worker.ts",
+        "if (counts.some((count, at) => count > (reads[at]?.readsMax ?? 0))) return",
+        "if (counts.some((count, at) => count < (reads[at]?.readsMax ?? 0) * 0)) return",
+      ],
+    ],
+    fails: ["integration/trusts", "gives no more over two servers, whatever asks at once"],
+  },
+  {
+    promise: "The counts of jobs end by the database's clock",
+    edits: [["src/store/expiry.ts", "sql`(select ${nowMs})`", "sql`(select ${Date.now()} + 0 * ${nowMs})`"]],
+    fails: ["integration/trusts", "forgets the counts of jobs that have ended by the database's clock"],
   },
   {
     promise: "A 401 has no RateLimit fields",

@@ -38,6 +38,11 @@ export const signing: readonly Proof[] = [
     fails: [rounds, "does what is left of a round if a part of it fails, says so"],
   },
   {
+    promise: "A difference that stands makes nobody read the whole record each minute",
+    edits: [["src/record/notary/state-watch.ts", "if (!isAgreed) {", "if (!isAgreed || found.length > 0) {"]],
+    fails: ["integration/state", "while one difference stands, the record is not read again"],
+  },
+  {
     promise: "The tree takes in what follows, and nothing else",
     edits: [[notary, "if (!isInOrder || isFlawed || entries === undefined) {", "if (entries === undefined) {"]],
     fails: [rounds, "takes no segment that somebody added, or put into another place or lane"],
@@ -129,6 +134,52 @@ export const signing: readonly Proof[] = [
     fails: [rounds, "holds all of a large tree against the audit within the hour"],
   },
   {
+    promise: "A lock that somebody holds fails a round of the notary",
+    edits: [
+      [
+        "src/store/postgres.ts",
+        "    lock_timeout: 5000,\n    statement_timeout: notaryDeadlineMs - 5000,\n    idle_in_transaction_session_timeout: 30_000,\n",
+        "    statement_timeout: notaryDeadlineMs * 0,\n",
+      ],
+    ],
+    fails: ["integration/waits", "fails a round of the notary, which says so in words"],
+    on: "PostgreSQL",
+    hangs: true,
+  },
+  {
+    promise: "A server says that no notary signs what it wrote itself",
+    edits: [
+      [
+        "src/serve/process/compose.ts",
+        'if (batch.outcome === "durable") checkpoint.noteEntry(batch.commitMs);',
+        "void checkpoint.noteEntry;",
+      ],
+    ],
+    fails: ["integration/unsigned", "is noticed by what a server itself wrote, too"],
+  },
+  {
+    promise: "A server says that no notary signs what people wrote",
+    edits: [
+      [
+        newest,
+        "    if ((commands?.seq ?? 0) > (signed?.commands ?? 0)) this.noteEntry();\n",
+        "    void [commands, signed];\n",
+      ],
+    ],
+    fails: ["integration/unsigned", "says so after ten minutes"],
+  },
+  {
+    promise: "Pages say that no notary signs",
+    edits: [
+      [
+        "src/record/store/tree-search.ts",
+        "  return found !== undefined;\n}\n\n/** The signed heads",
+        "  return found !== undefined && beforeAt < 0;\n}\n\n/** The signed heads",
+      ],
+    ],
+    fails: ["integration/unsigned", "is a line on Today and on Audit for operators"],
+  },
+  {
     promise: "The notary signs over nothing but what it signed",
     edits: [[notary, "      if (!isSigned) flaw =", "      if (!isSigned && size < 0) flaw ="]],
     fails: [rounds, "signs nothing over leaves that it did not sign, whatever was changed in them"],
@@ -197,6 +248,28 @@ export const signing: readonly Proof[] = [
     fails: ["unit/proof", "is judged alike by docs/clients/keyhole_proof.py"],
   },
   {
+    promise: "The answer of a witness counts by its own signature alone",
+    edits: [
+      [
+        "src/record/notary/witnesses.ts",
+        "const found = signed.find(({ at }) => at !== undefined);",
+        "const found = signed.map(({ line, at }) => ({ line, at: at ?? 1 }))[0];",
+      ],
+    ],
+    fails: ["integration/witnesses", "have not signed if one says this: its answer has no signature by its key"],
+  },
+  {
+    promise: "A signature of a witness that was given is not lost",
+    edits: [
+      [
+        "src/record/notary/witnesses.ts",
+        "if (asked !== undefined && asked !== known) answer =",
+        "if (asked !== undefined && asked === -1) answer =",
+      ],
+    ],
+    fails: ["integration/witnesses", "sign what goes on, again after a lost answer"],
+  },
+  {
     promise: "Leaves and the head over them are one",
     edits: [
       [
@@ -218,17 +291,130 @@ export const signing: readonly Proof[] = [
     edits: [["docs/clients/keyhole_proof.py", 'if "" in keys or len(set(keys)) < len(keys):', "if not keys:"]],
     fails: ["unit/proof", "are judged alike by docs/clients/keyhole_proof.py"],
   },
+  {
+    promise: "A notary that stands still shows in the checks",
+    edits: [
+      ["src/serve/process/health.ts", "return now - completeAt < 200_000;", "return now - completeAt < Infinity;"],
+    ],
+    fails: ["integration/stalled", "is late within four minutes, or goes on"],
+    on: "PostgreSQL",
+  },
 ];
 
+const record = "src/record/record.ts";
+const watch = "src/record/notary/state-watch.ts";
+const state = "integration/state";
 const putBackTest = "integration/put-back";
 const seenMore = "is noticed by a process that has seen more, and by one that finds the file";
 const accept = "src/people/audit/accept-restore.ts";
 const accepted = "gets nothing signed, until an operator accepts it";
 const witnessed = "src/record/notary/witnessed-heads.ts";
 const madeUp = "is nothing that a witness can make up";
+const oldSlug = "a slug that was put back by a project's rows of before a rename";
+const setBack = "a set that was put back is 503 within a round";
 
 /** Rows and databases that were put back. */
 export const putBack: readonly Proof[] = [
+  {
+    promise: "A row that was put back is found against the record",
+    edits: [
+      [
+        record,
+        "    return found;\n  }\n\n  #deleteOrganization",
+        "    return found.slice(0, 0);\n  }\n\n  #deleteOrganization",
+      ],
+    ],
+    fails: [state, "a key that was revoked and put back is 401 within a round"],
+  },
+  {
+    promise: "A key that was put back is not live",
+    edits: [
+      [
+        "src/store/lookups.ts",
+        "live: excepted.has(key) ? 0 : found.live,",
+        "live: excepted.has(key) ? found.live : found.live,",
+      ],
+    ],
+    fails: [state, "a key that was revoked and put back is 401 within a round"],
+  },
+  {
+    promise: "A set that was put back is not there",
+    edits: [
+      [
+        "src/store/lookups.ts",
+        "const isOut = (environment: string) => excepted.has(project) || excepted.has(subjectOf(environment));",
+        'const isOut = (environment: string) => excepted.has(project) && subjectOf(environment) !== "";',
+      ],
+    ],
+    fails: [state, setBack],
+  },
+  {
+    promise: "A set that was put back is not fetched by a statement of its own",
+    edits: [
+      [
+        "src/store/sets.ts",
+        "left join ${s} on ${inReach} and ${isFound} ${withDataKey(database, s)}`",
+        "left join ${s} on ${inReach} ${isFound ? sql`` : sql``} ${withDataKey(database, s)}`",
+      ],
+    ],
+    fails: [state, "a set that was put back is not fetched after a wait"],
+  },
+  {
+    promise: "An entry that nobody wrote is no record",
+    edits: [
+      [
+        watch,
+        "if (follows || (await isInTree(database, this.#auditKey, segment, tree))) {",
+        "if (follows || (await isInTree(database, this.#auditKey, segment, tree)) || tree) {",
+      ],
+    ],
+    fails: [state, "an entry that nobody wrote is no record"],
+  },
+  {
+    promise: "The tree proves an entry if the chain is broken",
+    edits: [
+      [
+        watch,
+        "if (follows || (await isInTree(database, this.#auditKey, segment, tree))) {",
+        "if (follows || (await isInTree(database, this.#auditKey, segment, undefined))) {",
+      ],
+    ],
+    fails: [state, "a key is 401 and named if the record of its revocation was broken, too"],
+  },
+  {
+    promise: "What cannot be proved is no record that a key is live",
+    edits: [
+      [record, "    this.#losses = [...this.#losses, { ...range, number: this.#lossCount }];\n", "    void range;\n"],
+    ],
+    fails: [state, "a key is 401 and named if the record of its revocation was broken, too"],
+  },
+  {
+    promise: "A project's slug that was put back is found",
+    edits: [
+      [
+        record,
+        "compare(`project:${id}`, slug, (is = slug) => is === slug);",
+        "compare(`project:${id}`, slug, (is = slug) => is !== undefined);",
+      ],
+    ],
+    fails: [state, oldSlug],
+  },
+  {
+    promise: "A project whose slug was put back is in no list",
+    edits: [
+      [
+        "src/store/projects.ts",
+        "sql`${p} on ${p.organizationId} = ${k.organizationId} and ${isFound}`",
+        "sql`${p} on ${p.organizationId} = ${k.organizationId}`",
+      ],
+    ],
+    fails: [state, oldSlug],
+  },
+  {
+    promise: "What changes while it is compared is no difference",
+    edits: [[watch, "      if (segment.firstSeq > lastSeq) break;\n", ""]],
+    fails: [state, "nor is what changes while it is compared"],
+  },
   {
     promise: "A database that was put back is refused by what a process has seen",
     edits: [[newest, '...(seen ? [{ from: "this process", head: seen }] : []),', "...(seen ? [] : []),"]],

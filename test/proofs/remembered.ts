@@ -31,6 +31,18 @@ export const remembered: readonly Proof[] = [
     on: "PostgreSQL",
   },
   {
+    promise: "A remembered content is used only at its current row version",
+    edits: [
+      [
+        "src/serve/sets/remembered.ts",
+        "found?.rowVersion === rowVersion ? found.content",
+        "rowVersion ? found?.content",
+      ],
+    ],
+    fails: ["integration/files", "shows an edit of a row at the next read"],
+    on: "PostgreSQL",
+  },
+  {
     promise: "On SQLite a remembered set is used only for the very same row",
     edits: [
       ["src/serve/sets/remembered.ts", ": isSame(stored, row, needsValues);", ": isSame(stored, stored, needsValues);"],
@@ -52,5 +64,17 @@ export const remembered: readonly Proof[] = [
       ],
     ],
     fails: ["unit/remembered-sets", "is not found for another organization"],
+  },
+  {
+    promise: "A request that waited for memory uses no remembered set",
+    edits: [
+      [
+        "src/serve/sets/lookup.ts",
+        "?? (await fetchSets(reading, project, query, brought));",
+        "?? (brought && { sets: brought, share: await reading.source.memory.claim(valueBytes(storedOf(brought), query.values), reading.caller.grant.keyId, reading.signal, waitMsMax) }) ?? (await fetchSets(reading, project, query, brought));",
+      ],
+    ],
+    fails: ["integration/reads", "serves no key that was revoked while it waited"],
+    on: "PostgreSQL",
   },
 ];

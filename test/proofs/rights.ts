@@ -7,6 +7,7 @@ const heads = "integration/heads";
 const upgrade = "src/installation/upgrade.ts";
 const projects = "src/people/desk/projects.ts";
 const signIn = "integration/sign-in";
+const gate = "src/dashboard/gate.ts";
 const context = "src/people/desk/context.ts";
 
 /** Where rights are asked, and by whom. */
@@ -201,6 +202,12 @@ export const asked: readonly Proof[] = [
     ],
   },
   {
+    promise: "Of two changes of persons at once none is lost",
+    edits: [["src/people/persons/persons.ts", "await lockCommands(admin);", "void lockCommands;"]],
+    fails: [persons, "who are changed by two operators at once lose nothing"],
+    on: "PostgreSQL",
+  },
+  {
     promise: "A command of operators is no command of people",
     edits: [
       [
@@ -248,6 +255,22 @@ export const asked: readonly Proof[] = [
       ],
     ],
     fails: [signIn, "lets nobody be pushed out by strangers who begin to sign in"],
+  },
+  {
+    promise: "Rights end at once for who signed in",
+    edits: [
+      [
+        gate,
+        "...(await entrance.signIn.whoIs(admin, identity)),",
+        "...(await (firstSeen.get(identity) ?? firstSeen.set(identity, entrance.signIn.whoIs(admin, identity)).get(identity))),",
+      ],
+      [
+        gate,
+        "function noDatabase(",
+        'const firstSeen = new WeakMap<object, ReturnType<SignIn["whoIs"]>>();\n\nfunction noDatabase(',
+      ],
+    ],
+    fails: [signIn, "takes rights away at the next request"],
   },
   {
     promise: "A session is new at each sign-in",
