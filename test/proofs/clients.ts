@@ -114,6 +114,12 @@ export const clients: readonly Proof[] = [
     fails: [followTest, "waits as long as a limit says"],
   },
   {
+    promise: "A listener that throws ends no program",
+    edits: [[follow, "(async () => listener(values))().catch(() => {});", "listener(values);"]],
+    fails: [followTest, "a listener that throws, now or later"],
+    hangs: true,
+  },
+  {
     promise: "A token function that never settles holds nobody for ever",
     edits: [
       [
@@ -214,6 +220,11 @@ export const clients: readonly Proof[] = [
     promise: "An import takes no text of another tool for a value",
     edits: [["src/kinds/variables/foreign.ts", "return found?.[1];", "return found && undefined;"]],
     fails: ["unit/foreign", "is refused by line and name, in every format"],
+  },
+  {
+    promise: "A scrape says what `/readyz` says",
+    edits: [["src/serve/process/metrics.ts", ".set(ready ? 1 : 0);", ".set(ready ? 1 : 1);"]],
+    fails: ["integration/ops", "readiness names what failed"],
   },
   {
     promise: "A person is told no message of a database that fails",

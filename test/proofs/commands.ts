@@ -10,6 +10,11 @@ const importText = "unit/import-text";
 /** What people's commands ask, do and refuse. */
 export const commands: readonly Proof[] = [
   {
+    promise: "What cannot be undone is asked first",
+    edits: [["src/cli/terminal/ask.ts", "if (yes || deed === undefined) return;", "if (yes || deed) return;"]],
+    fails: ["blackbox/asking", "a project is deleted only if the answer is yes"],
+  },
+  {
     promise: "A rotation is refused before it asks to drop a root key that something needs",
     edits: [[rotation, "  await requireOpening(admin);\n", ""]],
     fails: ["integration/rotation", "asks nobody to drop a root key that something still needs"],
@@ -40,6 +45,17 @@ export const commands: readonly Proof[] = [
       ],
     ],
     fails: ["integration/imports", "deletes nothing that nobody was asked about"],
+  },
+  {
+    promise: "A copy takes what the person saw",
+    edits: [
+      [
+        write,
+        '        { set: opened, ...(names && { names }), what: isWithin ? `version.${source}` : "source.version" },\n',
+        "",
+      ],
+    ],
+    fails: ["integration/dashboard-set", "copies to another project nothing that was written since"],
   },
   {
     promise: "A dry run writes nothing",
@@ -95,6 +111,17 @@ export const commands: readonly Proof[] = [
     fails: ["unit/export", "leave Keyhole by no export"],
   },
   {
+    promise: "An export is on record before it is on the disk",
+    edits: [
+      [
+        "src/people/backup/export.ts",
+        "items.size === 0 ? [] : [revealOf(admin, of, items.values())]",
+        "items.size >= 0 ? [] : [revealOf(admin, of, items.values())]",
+      ],
+    ],
+    fails: ["integration/export", "gives nothing of a set before its names are on record as revealed"],
+  },
+  {
     promise: "An import refuses a name that occurs twice",
     edits: [
       [
@@ -139,6 +166,11 @@ export const commands: readonly Proof[] = [
     fails: ["unit/texts", "is named as cut off"],
   },
   {
+    promise: '"Nothing" is not said of damaged entries',
+    edits: [["src/people/audit/audit.ts", "    noteDamage(segment);\n    return [];\n", "    return [];\n"]],
+    fails: ["integration/absences", "of the audit is not given for entries that are damaged"],
+  },
+  {
     promise: "Completion offers no word that a shell acts on",
     edits: [
       [
@@ -155,5 +187,32 @@ export const commands: readonly Proof[] = [
       ["src/core/visible.ts", 'return visible(text.replace(blanks, " "));', "return visible(blanks ? text : text);"],
     ],
     fails: ["unit/terminal", "cannot pose as a row"],
+  },
+  {
+    promise: "A renamed project is sealed under its new slug",
+    edits: [
+      [
+        "src/people/projects/projects.ts",
+        "for (const descriptor of slug === found.slug ? [] : everyKind) {",
+        "for (const descriptor of slug ? [] : everyKind) {",
+      ],
+    ],
+    fails: ["integration/sets", "are served under the new one alone, with the same items, and everything opens"],
+  },
+  {
+    promise: "A shortened id is one key's",
+    edits: [["src/people/desk/ids.ts", "if (fitting.length > 1) throw", "if (fitting.length > 99) throw"]],
+    fails: ["integration/keys", "is found if at least 8 characters are given and no other key begins so"],
+  },
+  {
+    promise: "A name is never blank",
+    edits: [
+      [
+        "src/people/desk/validate.ts",
+        'oneLine(name).trim() !== "") return name;',
+        'oneLine(name) !== "") return name;',
+      ],
+    ],
+    fails: ["integration/dashboard-set", "the page that sets an account refuses, with a sentence, and changes nothing"],
   },
 ];

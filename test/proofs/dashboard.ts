@@ -232,6 +232,17 @@ export const pages: readonly Proof[] = [
     fails: [look, "says which, in place of what is due, and shows all else"],
   },
   {
+    promise: "The first page takes 30 statements at most, however large the audit is",
+    edits: [
+      [
+        "src/people/audit/audit.ts",
+        "if (newestFirst.length > limit || pages === pagesMax) break;",
+        "if (newestFirst.length > limit) break;",
+      ],
+    ],
+    fails: ["integration/cut-lists", "stops at its bound of statements, and says so"],
+  },
+  {
     promise: "A list that was cut does not look whole",
     edits: [
       [
@@ -335,6 +346,35 @@ export const pages: readonly Proof[] = [
       ],
     ],
     fails: ["unit/house", "loads the dashboard for its own command only"],
+  },
+  {
+    promise: '"All reads" leaves out no way to see a value',
+    edits: [
+      ["src/people/audit/page.tsx", "return /\\.(read|reveal)$/.test(action);", "return /\\.read$/.test(action);"],
+    ],
+    fails: ["integration/dashboard-audit", "leads to all reads, to all changes and to the last days"],
+  },
+  {
+    promise: '"Nobody read it" is true, however many changes came after',
+    edits: [
+      [
+        "src/people/projects/item.tsx",
+        "const filter = { project: where, wholeName: name, actions };",
+        "const filter = { project: where, wholeName: name, ...(actions && {}) };",
+      ],
+    ],
+    fails: [look, "says who read it last in an environment, however much was read and changed in another since"],
+  },
+  {
+    promise: "A key is not taken for a person of its name",
+    edits: [
+      [
+        "src/people/audit/audit-counts.tsx",
+        'const type = row.actor.type === "person" ? undefined : row.actor.type;',
+        "const type = row.actor.type ? undefined : row.actor.type;",
+      ],
+    ],
+    fails: [look, "tells keys from persons of their name, and each key from another"],
   },
 ];
 
@@ -515,6 +555,17 @@ export const forms: readonly Proof[] = [
     fails: [keys, "stays without its name"],
   },
   {
+    promise: "Undoing takes the project's name in production",
+    edits: [
+      [
+        "src/people/history/page.tsx",
+        "  visit.form.requireAgain(visit.where, [fields.environment]);\n",
+        "  void fields;\n",
+      ],
+    ],
+    fails: [history, "asks for the project's name in production, and only there"],
+  },
+  {
     promise: "The command beside the form makes what the form makes, whatever is in a name",
     edits: [
       [
@@ -524,5 +575,16 @@ export const forms: readonly Proof[] = [
       ],
     ],
     fails: ["unit/command-line", "a shell reads back each word, whatever is in it"],
+  },
+  {
+    promise: "Two people who saw one page do not both rotate a key",
+    edits: [
+      [
+        "src/people/keys/operations.ts",
+        "return { key: id, expiresAt: expiresAt ?? 0 };",
+        "return { key: id, expiresAt: 0 * (expiresAt ?? 0) };",
+      ],
+    ],
+    fails: [keys, "is rotated once by two people who saw the same page"],
   },
 ];

@@ -22,6 +22,17 @@ export const durable: readonly Proof[] = [
     fails: ["unit/house", "lets only the files that need it open a set, a content or a Held"],
   },
   {
+    promise: "Each file that is read has an entry of its own",
+    edits: [
+      [
+        "src/serve/gates/read-endpoint.ts",
+        "const entries = read.entries.map((names) => ({ ...entry, names }));",
+        'const entries = kind.kind === "files" ? [{ ...entry, names: read.entries.flat() }] : read.entries.map((names) => ({ ...entry, names }));',
+      ],
+    ],
+    fails: ["integration/reads", "is on record before its first byte leaves"],
+  },
+  {
     promise: "A use of a canary key moves no number in another key's receipt",
     edits: [
       [
@@ -105,6 +116,12 @@ export const durable: readonly Proof[] = [
     on: "PostgreSQL",
   },
   {
+    promise: "A batch that is sent again is durable if it is there already",
+    edits: [[store, "if (!again || reason !== uniqueViolation) return", "if (again || reason) return"]],
+    fails: [journal, "takes a batch that it sends again for durable if it is there already"],
+    on: "PostgreSQL",
+  },
+  {
     promise: "A batch is durable because it is there already only if it was sent again",
     edits: [[store, "if (!again || reason !== uniqueViolation) return", "if (reason !== uniqueViolation) return"]],
     fails: [journal, "takes a batch that it sends again for durable if it is there already, and for refused if not"],
@@ -114,6 +131,13 @@ export const durable: readonly Proof[] = [
     promise: "What a failover lost comes back in few statements",
     edits: [[store, "const batchBytesMax = 256 * 1024;", "const batchBytesMax = 0;"]],
     fails: ["integration/brought-back", "comes back in few statements"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "What a failover lost is given up after a minute",
+    edits: [[store, "const bringWithinMs = 60_000;", "const bringWithinMs = Infinity;"]],
+    fails: ["integration/brought-back", "if it cannot within a minute, it is named and reads go on"],
+    hangs: true,
     on: "PostgreSQL",
   },
   {
@@ -423,6 +447,14 @@ export const verification: readonly Proof[] = [
       ["src/people/audit/audit-proof.ts", 'if ("wrong" in found)', 'if ("wrong" in found && leaf < 0)'],
     ],
     fails: ["integration/audit-proof", "is proved of what is in the tree, and of nothing that SQL changed since"],
+  },
+  {
+    promise: "No proof is handed out whose head is not signed",
+    edits: [["src/people/audit/audit-proof.ts", 'if ("wrong" in found)', 'if ("wrong" in found && leaf < 0)']],
+    fails: [
+      "integration/audit-proof",
+      "is proved under no head that the notary did not sign, and without what no witness signed",
+    ],
   },
   {
     promise: "A proof has the signatures that there are",

@@ -2,6 +2,7 @@ import type { Proof } from "./proof.ts";
 
 const signIn = "src/store/sign-in.ts";
 const liar = "integration/false-postgres";
+const postgres = "src/store/postgres.ts";
 const postgresOnly = { on: "PostgreSQL" } as const;
 
 /** What a database may be, and what it may do to a process. */
@@ -10,6 +11,17 @@ export const network: readonly Proof[] = [
     promise: "A server that may be anybody gets no password before its proof",
     edits: [[signIn, "if (type === undefined || !this.#next.includes(type)) {", "if (type === undefined) {"]],
     fails: [liar, "is refused with the last step without a proof"],
+  },
+  {
+    promise: "A server that may be anybody knows the password itself",
+    edits: [
+      [
+        signIn,
+        "if (proof.length !== this.#serverProof.length || !timingSafeEqual(proof, this.#serverProof)) {",
+        "if (proof.length !== this.#serverProof.length || !timingSafeEqual(proof, proof)) {",
+      ],
+    ],
+    fails: [liar, "is refused with a proof by another password"],
   },
   {
     promise: "A server that may be anybody lets nobody in unasked",
@@ -40,6 +52,11 @@ export const network: readonly Proof[] = [
       [signIn, "createHmac, pbkdf2, randomBytes", "createHmac, pbkdf2, pbkdf2Sync, randomBytes"],
     ],
     fails: [liar, "of 600,000 rounds lets everything else go on"],
+  },
+  {
+    promise: "A server that does not let us in is asked a few times",
+    edits: [["src/store/postgres-clients.ts", "/^(?:28\\w{3}|SIGN_IN_\\w+)$/", "/^(?:28\\w{3})$/"]],
+    fails: [liar, "and after a refusal no more for ten seconds"],
   },
   {
     promise: "A new connection is on the list of all",
@@ -85,6 +102,18 @@ export const network: readonly Proof[] = [
       ],
     ],
     fails: ["integration/migrate", "of sqlite ends at the tables in src/store/tables.ts"],
+  },
+  {
+    promise: "A lock on a table that a server does not use holds up no server",
+    edits: [
+      [
+        "src/store/postgres-guard.ts",
+        '(use === "admin" || use === "notary" ? names : ofServer)',
+        '(use === "admin" || ofServer ? names : ofServer)',
+      ],
+    ],
+    fails: ["integration/waits", "which serving does not use, holds up no server"],
+    ...postgresOnly,
   },
   {
     promise: "No server starts that may not append to a month",
@@ -149,6 +178,18 @@ export const network: readonly Proof[] = [
     fails: ["integration/trusts", "forgets the counts of jobs that have ended by the database's clock"],
   },
   {
+    promise: "A count of a job is kept as long whatever the clock of the server that counts",
+    edits: [
+      [
+        "src/record/store/journal.ts",
+        'const nowMs = "(extract(epoch from pg_catalog.clock_timestamp()) * 1000)::bigint";',
+        "const nowMs = { toString: () => `${Date.now()}::bigint` };",
+      ],
+    ],
+    fails: ["integration/trusts", "keeps a count as long whatever the clock of the server that counts"],
+    ...postgresOnly,
+  },
+  {
     promise: "A 401 has no RateLimit fields",
     edits: [["src/serve/api/app.ts", '  if (fault.code === "unauthorized") exchange.rateLimit = undefined;\n', ""]],
     fails: ["integration/keys", "GET /projects, before projects of a key that is now revoked"],
@@ -184,6 +225,17 @@ export const network: readonly Proof[] = [
     fails: ["integration/organization", "does not repeat the message of a defect"],
   },
   {
+    promise: "A server imports nothing that writes",
+    edits: [
+      [
+        "src/cli/serve.ts",
+        'import { harden } from "./harden.ts";',
+        'import { harden } from "./harden.ts";\nimport "../people/keys/keys.ts";',
+      ],
+    ],
+    fails: ["unit/house", "serves by no path of imports or threads that reaches what writes"],
+  },
+  {
     promise: "A scrape reads no table through",
     edits: [["src/store/expiry.ts", 'sql.raw(`\'"rotateBy":"\'`))} > 0`', 'sql.raw(`\'"rotateBy":"\'`))} >= 1`']],
     fails: ["integration/expiry", "are found by two indexes"],
@@ -200,6 +252,15 @@ export const network: readonly Proof[] = [
     promise: "The reason of a decision in the database costs no memory",
     edits: [["src/store/requests.ts", "bounded(r.decisionReason, 8192)", "bounded(r.decisionReason, 1e12)"]],
     fails: ["integration/mcp", "tell their own key, and no other, what became of them"],
+  },
+  {
+    promise: "A statement that is built has a deadline, too",
+    edits: [
+      [postgres, "    db: asked,\n", "    get db() {\n      return dbOf(clients.client) as unknown as Db;\n    },\n"],
+    ],
+    fails: ["integration/waits", "of the audit's tree holds up no read"],
+    ...postgresOnly,
+    hangs: true,
   },
   {
     promise: "The log has no key",

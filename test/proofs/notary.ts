@@ -147,6 +147,18 @@ export const signing: readonly Proof[] = [
     hangs: true,
   },
   {
+    promise: "A tree that cannot be read is not taken for a database that was put back",
+    edits: [
+      [
+        newest,
+        "      this.#failure = whyFailed(error);\n      const { file }",
+        "      this.#failure = whyFailed(error);\n      this.#putBack = this.#failure;\n      const { file }",
+      ],
+    ],
+    fails: ["integration/waits", "of the tree makes no server refuse, unless a file or a witness is set"],
+    on: "PostgreSQL",
+  },
+  {
     promise: "A server says that no notary signs what it wrote itself",
     edits: [
       [
@@ -292,6 +304,17 @@ export const signing: readonly Proof[] = [
     fails: ["unit/proof", "are judged alike by docs/clients/keyhole_proof.py"],
   },
   {
+    promise: "Nobody makes the note of a witness too long to be read",
+    edits: [
+      [
+        "src/record/note.ts",
+        'return `${text}\\n${kept.map(({ line }) => `${line}\\n`).join("")}`;',
+        'return kept.length > 0 && text !== "" ? note : note;',
+      ],
+    ],
+    fails: ["integration/witnesses", "keep and show no signatures of strangers"],
+  },
+  {
     promise: "A notary that stands still shows in the checks",
     edits: [
       ["src/serve/process/health.ts", "return now - completeAt < 200_000;", "return now - completeAt < Infinity;"],
@@ -411,9 +434,31 @@ export const putBack: readonly Proof[] = [
     fails: [state, oldSlug],
   },
   {
+    promise: "A deletion by Keyhole is no difference",
+    edits: [
+      [
+        record,
+        "      this.#projects.delete(projectId);\n      this.#deleteSets((subject) => subject.startsWith(`set:${projectId}/`));\n",
+        "      this.#projects.delete(projectId);\n",
+      ],
+    ],
+    fails: [state, "what is done by Keyhole is no difference"],
+  },
+  {
     promise: "What changes while it is compared is no difference",
     edits: [[watch, "      if (segment.firstSeq > lastSeq) break;\n", ""]],
     fails: [state, "nor is what changes while it is compared"],
+  },
+  {
+    promise: "An exception is ended on record alone",
+    edits: [
+      [
+        "src/people/audit/audit-chain.ts",
+        "    return [undefined, changes];\n  });\n  return {\n    ...found,",
+        '    return [undefined, changes.filter(({ names }) => !flaws.some(({ what, name }) => what === "state" && name === names[0]))];\n  });\n  return {\n    ...found,',
+      ],
+    ],
+    fails: [state, "and is accepted on record"],
   },
   {
     promise: "A database that was put back is refused by what a process has seen",
@@ -483,6 +528,17 @@ export const putBack: readonly Proof[] = [
       ],
     ],
     fails: [putBackTest, accepted],
+  },
+  {
+    promise: "A loss is not accepted by a line that nobody signed",
+    edits: [
+      [
+        newest,
+        "const opened = end.head && openTreeHead(end.head.note, signers);",
+        'const said = Number(/audit.accept-restore (\\d+)/.exec(end.head?.note ?? "")?.[1] ?? 0);\n    const opened = end.head && (openTreeHead(end.head.note, signers) ?? { ...end.head, acceptedAt: said, commands: 0 });',
+      ],
+    ],
+    fails: [putBackTest, "is not accepted by a line that nobody signed"],
   },
   {
     promise: "A failed comparison is a refusal if a file or a witness is set",

@@ -58,6 +58,17 @@ export const people: readonly Proof[] = [
     fails: ["integration/rights-end", "do not come back with a clock that is set back to before the last change"],
   },
   {
+    promise: "A permit is for all of the environments that were asked for",
+    edits: [
+      [
+        "src/people/desk/permit.ts",
+        "if (held.length === 0 || held.length < (among?.length ?? 0)) return undefined;",
+        "if (found.length === 0) return undefined;",
+      ],
+    ],
+    fails: ["property/rights", facts],
+  },
+  {
     promise: "Code that forgets to ask opens no set",
     edits: [["src/people/editing/open.ts", '  requirePermit(of, ["reveal", "write"]);\n', ""]],
     fails: [persons, "opens no set and makes no change"],
@@ -142,6 +153,17 @@ export const people: readonly Proof[] = [
       ],
     ],
     fails: [persons, "is refused if SQL left it made wider"],
+  },
+  {
+    promise: "SQL puts no earlier list of persons back",
+    edits: [
+      [
+        head,
+        "isSameMac(head.mac, newest?.mac ?? Buffer.alloc(0)) && isSealedHead",
+        "isSameMac(head.mac, newest ? head.mac : head.mac) && isSealedHead",
+      ],
+    ],
+    fails: [heads, "fails verification if other entries took the place of the last one"],
   },
   {
     promise: "SQL adds no segment behind the last one with the mac of an earlier head",
@@ -255,6 +277,13 @@ export const signingIn: readonly Proof[] = [
   {
     promise: "An answer to an attempt to sign in is taken once",
     edits: [[attempts, "this.#used.has(state) || ", ""]],
+    fails: [signInTest, once],
+  },
+  {
+    promise: "An attempt to sign in ends after ten minutes",
+    edits: [
+      [attempts, "return this.#now() < startedAt + attemptMs;", "return this.#now() < startedAt + attemptMs * 99;"],
+    ],
     fails: [signInTest, once],
   },
   {

@@ -52,6 +52,17 @@ export const asked: readonly Proof[] = [
     ],
   },
   {
+    promise: "Taking back a change tells nothing about a value",
+    edits: [
+      [
+        "src/people/history/rollback.ts",
+        "    const wanted = new Map(back.map((name) => [name, earlier.get(name)]));",
+        '    const shown = (item: Item | undefined) => JSON.parse(String(item?.value?.shown() ?? "{}")).value as string | undefined;\n    const differ = back.filter((name) => shown(earlier.get(name)) !== shown(before.items.get(name)));\n    const wanted = new Map(differ.map((name) => [name, earlier.get(name)]));',
+      ],
+    ],
+    fails: ["integration/undo", "takes no right to reveal, and tells nothing about a value"],
+  },
+  {
     promise: "A comparison tells nothing to who may not reveal",
     edits: [
       [
@@ -72,6 +83,17 @@ export const asked: readonly Proof[] = [
       ],
     ],
     fails: [persons, "make, rotate and revoke keys that reach no further than their own rights"],
+  },
+  {
+    promise: "An id that is shortened tells of no key elsewhere",
+    edits: [
+      [
+        "src/people/desk/ids.ts",
+        'const fitting = (rows as T["$inferSelect"][]).filter(isSeen);',
+        'const fitting = (rows as T["$inferSelect"][]).filter((row) => row || isSeen(row));',
+      ],
+    ],
+    fails: [persons, "find out by nothing that they type which keys there are elsewhere"],
   },
   {
     promise: "Writing alone names no file",
@@ -162,6 +184,11 @@ export const asked: readonly Proof[] = [
     fails: [find, "names each set that was changed, emptied or deleted in SQL, whatever the part"],
   },
   {
+    promise: "A head without a seal is sealed only by an upgrade",
+    edits: [["src/seal/keyring.ts", "export const sealFormat = 2;", "export const sealFormat = 1;"]],
+    fails: [heads, "is sealed by an upgrade alone, with the list that its lane names, and only then"],
+  },
+  {
     promise: "A head without a seal is sealed only if its lane is unbroken",
     edits: [
       [
@@ -208,6 +235,30 @@ export const asked: readonly Proof[] = [
     on: "PostgreSQL",
   },
   {
+    promise: "The role of people can change no person",
+    edits: [
+      [
+        "src/store/roles.ts",
+        '["INSERT", [tables.dataKeys, tables.auditSegments].map(getTableName)],',
+        '["INSERT", [tables.dataKeys, tables.auditSegments, tables.rosters].map(getTableName)],',
+      ],
+    ],
+    fails: ["integration/roles", "may not make persons"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "The notary's role reads no secret and changes nothing",
+    edits: [
+      [
+        "src/store/roles.ts",
+        '["SELECT (project_id, kind, environment, version)", [getTableName(tables.sets)]],',
+        '["SELECT", [getTableName(tables.sets)]],',
+      ],
+    ],
+    fails: ["integration/roles", "may not read a value that is sealed"],
+    on: "PostgreSQL",
+  },
+  {
     promise: "A command of operators is no command of people",
     edits: [
       [
@@ -222,6 +273,12 @@ export const asked: readonly Proof[] = [
     promise: "What comes through the door ends at 256 MiB",
     edits: [["src/cli/terminal/input.ts", "      left -= chunk.length;\n", ""]],
     fails: ["unit/bounded-input", "what comes through the door ends at 256 MiB, and an operator's log does not"],
+    hangs: true,
+  },
+  {
+    promise: "An import of too many names is refused before it is built",
+    edits: [["src/kinds/variables/import-text.ts", "  refuseTooMany(source);\n", "  void refuseTooMany;\n"]],
+    fails: ["unit/bounded-input", "is refused before it is built, as yaml of a list"],
     hangs: true,
   },
   {

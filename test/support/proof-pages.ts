@@ -1,12 +1,12 @@
 import { parseTests } from "./report.ts";
 
 /*
- * Proofs that are not data yet: pages docs/maintainers/proofs-*.md name the tests that fail without a defence, as
- * `folder/file`: "name". Of a long name they say a part, with … for the rest.
+ * Proofs that are not data yet: docs/maintainers/proofs-by-hand.md names the tests that fail without a defence, as
+ * `folder/file`: "name". Of a long name it says a part, with … for the rest.
  */
 
 /**
- * @param name - of the page, such as `docs/maintainers/proofs-sets.md`
+ * @param name - of the page, such as `docs/maintainers/proofs-by-hand.md`
  * @param page - its text
  * @param report - of `bun test` over the whole suite, as JUnit
  * @returns a sentence for each test that the page names and that did not run
