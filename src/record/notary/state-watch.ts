@@ -13,6 +13,9 @@ import { readNodes } from "../store/tree-end.ts";
 import { leafHash, proveInclusion, type TreeHead, verifyInclusion } from "../tree.ts";
 import { AuditWalk, type Chain, isProved } from "../verify.ts";
 
+/** A head that was signed, of the tree as it is stored; and what is called between two segments. */
+type Looking = readonly [tree?: TreeHead | undefined, rest?: (() => Promise<void>) | undefined];
+
 type SegmentEnd = Pick<Segment, "lane" | "lastSeq" | "mac">;
 
 /**
@@ -32,36 +35,30 @@ export class StateWatch {
     this.#auditKey = auditKey;
   }
 
-  /**
-   * What differs now, or differed once and was not accepted yet.
-   * @param tree - a head that was signed, of the tree as it is stored
-   * @param rest - called between two segments
-   */
-  async compare(database: Database, tree?: TreeHead, rest?: () => Promise<void>): Promise<StateDifference[]> {
-    let found = await this.#look(database, tree, rest);
+  /** What differs now, or differed once and was not accepted yet. */
+  async compare(database: Database, ...how: Looking): Promise<StateDifference[]> {
+    let found = await this.#look(database, ...how);
     const isAgreed = found.every((one) => this.#agreed.has(stateFlaw(one).sentence));
     if (!isAgreed) {
       // The whole database may have been exchanged between the tables and the record. So all is read again.
       this.#end = undefined;
-      const again = sentencesOf(await this.#look(database, tree, rest));
+      const again = sentencesOf(await this.#look(database, ...how));
       found = found.filter((one) => again.has(stateFlaw(one).sentence));
     }
     this.#agreed = sentencesOf(found);
     const known = await readExceptions(database);
     const all = new Map<string, StateDifference>(found.map((one) => [one.subject, one]));
     for (const one of known) {
-      if (!all.has(one.subject)) all.set(one.subject, past(isSealed(this.#auditKey, one) ? one : madeUp(one)));
+      if (all.has(one.subject)) continue;
+      const { subject, recorded, found } = isSealed(this.#auditKey, one) ? one : madeUp(one);
+      all.set(subject, { subject, recorded, found, isOver: true });
     }
     return [...all.values()];
   }
 
   /** The same, and stores what is new, so that servers take no key and serve no set that was put back. */
-  async note(
-    database: Database,
-    now: number,
-    ...more: [TreeHead?, (() => Promise<void>)?]
-  ): Promise<StateDifference[]> {
-    const found = await this.compare(database, ...more);
+  async note(database: Database, now: number, ...how: Looking): Promise<StateDifference[]> {
+    const found = await this.compare(database, ...how);
     const exceptions = found.flatMap(({ isOver, ...one }): Exception[] => {
       const exception = { ...one, at: now };
       return isOver ? [] : [{ ...exception, seal: sealException(this.#auditKey, exception) }];
@@ -70,23 +67,14 @@ export class StateWatch {
     return found;
   }
 
-  async #look(
-    database: Database,
-    tree: TreeHead | undefined,
-    rest: (() => Promise<void>) | undefined,
-  ): Promise<StateDifference[]> {
+  async #look(database: Database, ...how: Looking): Promise<StateDifference[]> {
     const { state, lastSeq } = await readState(database);
-    await this.#readOn(database, tree, lastSeq, rest);
+    await this.#readOn(database, lastSeq, ...how);
     return this.#record.differences(state);
   }
 
   /** @param lastSeq - what people did after this entry is no part of the state that is compared */
-  async #readOn(
-    database: Database,
-    tree: TreeHead | undefined,
-    lastSeq: number,
-    rest: (() => Promise<void>) | undefined,
-  ): Promise<void> {
+  async #readOn(database: Database, lastSeq: number, ...[tree, rest]: Looking): Promise<void> {
     const chain = chainOf(database);
     const walk = new AuditWalk(this.#auditKey, chain);
     const end = this.#end;
@@ -127,11 +115,6 @@ export class StateWatch {
 }
 
 const sentencesOf = (found: readonly StateDifference[]) => new Set(found.map((one) => stateFlaw(one).sentence));
-
-const past = ({ subject, recorded, found }: StateDifference): StateDifference => ({
-  ...{ subject, recorded, found },
-  isOver: true,
-});
 
 /** An exception that Keyhole did not write. It is named like any other, and an operator ends it. */
 function madeUp({ subject }: Exception): StateDifference {
