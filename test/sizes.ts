@@ -71,6 +71,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/integration/heads.test.ts": ["usual", "the only proof that a head of people's lane is not put back"],
   "test/blackbox/firstrun.test.ts": ["usual", "the only proof that the README's first lines work as pasted"],
   "test/blackbox/dashboard-pages.test.ts": ["usual", "the only proof that each page fits each width and the keyboard"],
+  "test/integration/months.test.ts": ["usual", "the only proof that months are sealed, and looked at by samples"],
   "test/integration/notary.test.ts": ["usual", "the only proof that the notary names what is against the tree"],
   "test/blackbox/door.test.ts": ["usual", "the only proof that people come in by a real sshd"],
   "test/property/audit-edits.test.ts": ["usual", "the only proof that any edit of the audit is named"],

@@ -132,9 +132,8 @@ const verifyEither = processCommand({
   action: async (context, { isPublic, keys, ...given }) => {
     if (isPublic === undefined && keys === undefined) return perform(context, verify, given);
     if (isPublic === undefined || keys === undefined) throw usageProblem("--public and --key go together.");
-    if (given.checkpoint !== undefined || given.accept !== undefined) {
-      throw usageProblem("--checkpoint and --accept do not go with --public.");
-    }
+    if (Object.values(given).some((value) => value !== undefined))
+      throw usageProblem("--checkpoint, --month and --accept do not go with --public.");
     await verifyTree(context, keys);
   },
 });

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { isSameMac, macOf } from "../core/hash.ts";
 
 /*
@@ -44,6 +45,31 @@ export function unionOf(sets: readonly LeafSet[]): LeafSet {
 
 export function hasLeaf(set: LeafSet, leaf: number): boolean {
   return set.some(([first, last]) => first <= leaf && leaf <= last);
+}
+
+/** The leaves before this number that a set has not. @param set - in ascending order */
+export function leavesOutside(set: LeafSet, size: number): LeafSet {
+  const ends = [...set.filter(([first]) => first < size), [size, size] as const];
+  const ranges = ends.map(([first], at) => [(ends[at - 1]?.[1] ?? -1) + 1, first - 1] as const);
+  return ranges.filter(([first, last]) => first <= last);
+}
+
+/** Draws as many different leaves of a set, or all if there are no more. Each is as likely as any other. */
+export function drawLeaves(set: LeafSet, count: number): number[] {
+  const all = countLeaves(set);
+  const drawn = new Set<number>();
+  while (drawn.size < Math.min(count, all)) {
+    let rank = randomInt(all);
+    for (const [first, last] of set) {
+      if (rank >= 0 && rank <= last - first) drawn.add(first + rank);
+      rank -= last - first + 1;
+    }
+  }
+  return [...drawn];
+}
+
+export function countLeaves(set: LeafSet): number {
+  return set.reduce((count, [first, last]) => count + last - first + 1, 0);
 }
 
 function macOfRanges(auditKey: Uint8Array, ranges: string): Buffer {

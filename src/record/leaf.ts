@@ -1,5 +1,6 @@
 import { macOf } from "../core/hash.ts";
 import type { AuditEntry } from "./entry.ts";
+import { monthOf } from "./month.ts";
 import { decodeEntries, type Segment } from "./segment.ts";
 import { completingLeaf, leafHash, proveInclusion, type ReadNodes, Tree } from "./tree.ts";
 
@@ -55,6 +56,7 @@ export class Leaf {
 
   /** Whether a notary puts a segment into this leaf, too. */
   takes({ lane, firstSeq, lastSeq, at }: Segment): boolean {
+    // Retention drops whole months, and so whole leaves.
     const isNext = lane === this.lane && firstSeq === this.#lastSeq + 1;
     return isNext && monthOf(at) === monthOf(this.#at) && lastSeq - this.firstSeq < entriesMax;
   }
@@ -88,12 +90,6 @@ export function leafOf(saltKey: Uint8Array, segments: readonly Segment[]): Leaf 
 }
 
 const entriesMax = 4096;
-
-/** Retention drops whole months, and so whole leaves. */
-function monthOf(at: number): number {
-  const date = new Date(at);
-  return date.getUTCFullYear() * 12 + date.getUTCMonth();
-}
 
 /** 32 bytes that only the holder of the key can tell. */
 export function entrySalt(saltKey: Uint8Array, lane: string, seq: number): Buffer {

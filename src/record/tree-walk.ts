@@ -1,4 +1,5 @@
 import { brokenBy, type Flaw, flawsMax } from "./flaw.ts";
+import type { SealedMonth } from "./month.ts";
 import { isCosigned, parseWitness, type Verifier } from "./note.ts";
 import { hashAt, hashBytes, type Node, nodeHash, peaksOf, rootOver, type TreeHead } from "./tree.ts";
 import { openTreeHead } from "./tree-note.ts";
@@ -87,10 +88,15 @@ export class TreeWalk {
   }
 
   /** The same with a head whose signature was verified. */
-  compareRoot({ size, root }: TreeHead): void {
+  compareRoot({ size, root }: TreeHead, which = whichHead(size)): void {
     const hashes = this.#peaks.map(({ hash }) => hash);
     if (size !== this.#size || hashes.includes(undefined)) return; // what is missing is a flaw already
-    if (!rootOver(hashes as Buffer[]).equals(root)) this.#note(`${whichHead(size)} is of another tree.`);
+    if (!rootOver(hashes as Buffer[]).equals(root)) this.#note(`${which} is of another tree.`);
+  }
+
+  /** The same with a month that a leaf seals. */
+  compareMonth({ month, ...head }: SealedMonth): void {
+    this.compareRoot(head, `The sealed month ${month}`);
   }
 
   /** At most 1000 of what was found so far. */

@@ -3,6 +3,7 @@ import { type Acceptance, flawsMax, gapName, type LaneFlaw, laneFlaw, type Range
 import { isWhole, type LaneEnd } from "./head.ts";
 import { Leaf } from "./leaf.ts";
 import { hasLeaf, openLeaves, sealLeaves, sealLeft, unionOf } from "./leaf-set.ts";
+import { monthOfLeaf } from "./month.ts";
 import { decodeEntries, type Segment, segmentMac } from "./segment.ts";
 import { leafHash } from "./tree.ts";
 
@@ -17,8 +18,8 @@ export type Chain = {
   readonly dropped: (lane: string) => Promise<Dropped | undefined>;
   /** What is on record of losses that people accepted, and of retention. Only seals prove that it was not made up. */
   readonly known: () => Promise<{ readonly acceptances: readonly Acceptance[]; readonly prunes: readonly string[] }>;
-  /** The entries of these leaves, as the columns beside their hashes say. Leaves that are not there are left out. */
-  readonly leavesAt: (leaves: readonly number[]) => AsyncIterable<Range & { readonly leaf: number }>;
+  /** These leaves as they are stored. Those that are not there are left out. */
+  readonly leavesAt: (leaves: readonly number[]) => AsyncIterable<LeafOfSegments>;
   /** The end of the lane that has a head. */
   readonly end: () => Promise<LaneEnd>;
 };
@@ -86,12 +87,15 @@ type Gone = {
 export class AuditWalk {
   readonly #auditKey: Uint8Array;
   readonly #saltKey: Uint8Array | undefined;
+  readonly #from: number;
   readonly #chain: WalkedChain;
   readonly #flaws: LaneFlaw[] = [];
   readonly #accepted = new Map<string, Range>();
   readonly #flawedLanes = new Set<string>();
-  /** 1 for each leaf that has a segment. */
+  /** 1 for each leaf from there on that has a segment. */
   readonly #found: Uint8Array;
+  /** Others that must have one. */
+  readonly #expected = new Set<number>();
   /** What the audit has not of leaves that it has otherwise, with a seal of what is left of each. */
   readonly #partial = new Map<number, { readonly gaps: readonly Range[]; readonly seal?: string }>();
   #group: Group | undefined;
@@ -101,16 +105,17 @@ export class AuditWalk {
   #entries = 0;
   #lanes = 0;
 
-  /** @param tree - its size when the walk begins, and the key of its salts; without it, no leaf is looked at */
+  /** @param tree - the leaves that must have a segment in the end, and the key of their salts; without it, none is looked at */
   constructor(
     auditKey: Uint8Array,
     chain: WalkedChain,
-    tree?: { readonly size: number; readonly saltKey: Uint8Array },
+    tree?: { readonly from: number; readonly to: number; readonly saltKey: Uint8Array },
   ) {
     this.#auditKey = auditKey;
     this.#chain = chain;
     this.#saltKey = tree?.saltKey;
-    this.#found = new Uint8Array(tree?.size ?? 0);
+    this.#from = tree?.from ?? 0;
+    this.#found = new Uint8Array((tree?.to ?? 0) - this.#from);
   }
 
   /** At most 1000 of what was found so far. */
@@ -163,6 +168,11 @@ export class AuditWalk {
     return isInOrder && isReadable;
   }
 
+  /** This leaf must have a segment in the end, too. */
+  expect(leaf: number): void {
+    this.#expected.add(leaf);
+  }
+
   /** Adds a segment to its leaf, and judges the leaf before if that is another one. */
   async #join(segment: StoredSegment): Promise<void> {
     const of = isCovered(segment) ? segment.leaf : undefined;
@@ -181,7 +191,8 @@ export class AuditWalk {
     const { of, built, isOther, gaps } = this.#group;
     this.#group = undefined;
     const { leaf, lane, firstSeq, lastSeq } = of;
-    this.#found[leaf] = 1;
+    this.#found[leaf - this.#from] = 1;
+    this.#expected.delete(leaf);
     if (leafHash(built.text).equals(of.hashes.subarray(0, 32)) && !isOther) return;
     if (built.lastSeq < lastSeq) gaps.push({ lane, seq: built.lastSeq + 1, lastSeq });
     const seal = sealLeft(this.#auditKey, leaf, built.root);
@@ -200,19 +211,22 @@ export class AuditWalk {
   /** Notes the leaves whose segments did not pass. What retention dropped, or a person accepted, until now is known. */
   async end(): Promise<void> {
     await this.close();
+    const lost = [...this.#partial.keys()];
+    for (let at = this.#found.indexOf(0); at >= 0; at = this.#found.indexOf(0, at + 1)) this.expect(this.#from + at);
+    if (lost.length + this.#expected.size === 0) return;
     const { accepted, pruned } = await knownLeaves(this.#auditKey, this.#chain);
-    const lost: number[] = [];
-    for (const [leaf, isFound] of this.#found.entries()) {
-      if (this.#partial.has(leaf)) lost.push(leaf);
-      if (isFound === 1 || hasLeaf(pruned, leaf)) continue;
+    for (const leaf of this.#expected) {
+      if (hasLeaf(pruned, leaf)) continue;
       const known = accepted.find(({ leaves }) => hasLeaf(leaves, leaf))?.range;
       if (known === undefined) lost.push(leaf);
       else this.#accept(known);
     }
     const gone: Gone[] = [];
     const ofLane = new Map<string, Gone>();
-    for await (const { leaf, ...whole } of this.#chain.leavesAt(lost)) {
-      const { gaps, seal } = this.#partial.get(leaf) ?? { gaps: [whole] };
+    for await (const stored of this.#chain.leavesAt(lost.sort((a, b) => a - b))) {
+      if (monthOfLeaf(stored)) continue;
+      const { leaf, lane, firstSeq: seq, lastSeq } = stored;
+      const { gaps, seal } = this.#partial.get(leaf) ?? { gaps: [{ lane, seq, lastSeq }] };
       for (const gap of gaps) {
         let one = ofLane.get(gap.lane);
         if (one?.range.lastSeq !== gap.seq - 1) {

@@ -284,8 +284,8 @@ export const verification: readonly Proof[] = [
     edits: [
       [
         chain,
-        "...(whole ? await headFlaws(auditKey, chain) : [])",
-        "...(whole && walk.lanes < 0 ? await headFlaws(auditKey, chain) : [])",
+        "...(whole?.checkpoints ? await headFlaws(auditKey, chain) : [])",
+        "...(whole?.checkpoints && walk.lanes < 0 ? await headFlaws(auditKey, chain) : [])",
       ],
     ],
     fails: [

@@ -10,6 +10,7 @@ import { durable, verification } from "./journal.ts";
 import { keys } from "./keys.ts";
 import { limits } from "./limits.ts";
 import { machinesOnly } from "./machines-only.ts";
+import { months } from "./months.ts";
 import { network, watching } from "./network.ts";
 import { putBack, signing } from "./notary.ts";
 import { people, signingIn } from "./persons.ts";
@@ -39,6 +40,7 @@ export const tables: Readonly<Record<string, readonly Proof[]>> = {
   "the audit: no value without its entry": entries,
   "the audit: no entry changed unseen": chain,
   "the audit's signed tree, its notes and proofs": trees,
+  "the audit: months that are sealed": months,
   "sets that are remembered are what the database has": remembered,
   "the audit: no entry is swallowed": durable,
   "the audit: what a verification finds, and what retention leaves": verification,

@@ -5,6 +5,7 @@ import { counted } from "../../core/words/text.ts";
 import { brokenBy, type Flaw, gapName, parseGap, type Range } from "../../record/flaw.ts";
 import type { LaneCheckpoint } from "../../record/journal.ts";
 import { sealLeaves, unionOf } from "../../record/leaf-set.ts";
+import type { SealedMonth } from "../../record/month.ts";
 import { unsignedMaxMs, unsignedWords } from "../../record/notary/newest-checkpoint.ts";
 import { findVerifiers } from "../../record/notary/signers.ts";
 import { StateWatch } from "../../record/notary/state-watch.ts";
@@ -14,8 +15,9 @@ import { dropAuditMonths, makeAuditMonths, monthOf } from "../../record/store/au
 import { chainOf } from "../../record/store/chain.ts";
 import { endException, readExceptions } from "../../record/store/exceptions.ts";
 import { segmentsByLane } from "../../record/store/segments.ts";
+import { sealedMonths } from "../../record/store/tree.ts";
 import { treeEnd } from "../../record/store/tree-end.ts";
-import { isBehind, leavesDue } from "../../record/store/tree-search.ts";
+import { isBehind, leavesDue, segmentsOfLeaves } from "../../record/store/tree-search.ts";
 import type { TreeHead } from "../../record/tree.ts";
 import { openTreeHead } from "../../record/tree-note.ts";
 import {
@@ -48,6 +50,8 @@ export type Verified = {
   readonly moreFlaws: number;
   /** The losses that were found and are known. */
   readonly accepted: readonly Range[];
+  /** The sealed month that was verified; undefined if all was. */
+  readonly sealed?: Omit<SealedMonth, "root"> | undefined;
 };
 
 /**
@@ -56,37 +60,74 @@ export type Verified = {
  * record.
  * @param checkpoints - from the log of a server
  * @param progress - called now and then with the number of entries verified so far
+ * @param month - only this month, such as `2026-10`, if it is sealed, and the tree
+ * @throws Refused `not_found` if it is not
  */
 export async function verifyAudit(
   admin: Pick<AdminContext, "database" | "keyring" | "systemKeys" | "rights">,
   checkpoints: readonly LaneCheckpoint[] = [],
   progress: (entries: number) => void = () => {},
+  month?: string,
 ): Promise<Verified> {
   const { database, rights } = admin;
   requireAuditor(admin);
-  const verified = await verifySegments(admin, segmentsByLane(database, {}), { checkpoints, progress });
-  const { signed, ...found } = verified;
+  const tree = await openTree(admin);
+  if (month !== undefined) {
+    const { sealed, from } = await findMonth(database, tree.signed, month);
+    const segments = segmentsOfLeaves(database, from, sealed.size);
+    const leaves = { from, to: sealed.size };
+    const { root: _, ...shown } = sealed;
+    return { ...(await verifySegments(admin, tree, segments, { leaves, progress })), sealed: shown };
+  }
+  const leaves = { from: 0, to: tree.signed?.size ?? 0 };
+  const whole = { leaves, progress, checkpoints };
+  const found = await verifySegments(admin, tree, segmentsByLane(database, {}), whole);
   const watch = new StateWatch(admin.systemKeys.audit);
-  const differences = rights === "operator" ? await watch.compare(database, signed) : [];
+  const differences = rights === "operator" ? await watch.compare(database, tree.signed) : [];
   return { ...found, flaws: [...found.flaws, ...differences.map(stateFlaw)] };
 }
 
-/** @param whole - what is judged of all segments, and not only of those that are due to be dropped */
-async function verifySegments(
-  { database, keyring, systemKeys }: Pick<AdminContext, "database" | "keyring" | "systemKeys">,
-  segments: AsyncIterable<StoredSegment>,
-  whole?: { readonly checkpoints: readonly LaneCheckpoint[]; readonly progress: (entries: number) => void },
-): Promise<Verified & { readonly signed: TreeHead | undefined }> {
-  const auditKey = systemKeys.audit;
-  const chain = chainOf(database);
-  const found = await findVerifiers(database, keyring, auditKey).catch(() => undefined);
-  const { signers: log, flaws: broken } = found ?? {
+/** The month as it is sealed, or the next that is: a notary that was away seals several as one. */
+async function findMonth(database: Database, tree: TreeHead | undefined, month: string) {
+  const months = tree === undefined ? [] : await sealedMonths(database, tree);
+  const at = months.findIndex((one) => one.month >= month);
+  const sealed = months[at];
+  if (sealed !== undefined) return { sealed, from: months[at - 1]?.size ?? 0 };
+  const when = "The notary seals a month within two hours after its end, unless there is a flaw";
+  throw new Refused("not_found", `${month} is not sealed. ${when}. \`audit verify\` without --month verifies all.`);
+}
+
+type SignedTree = Awaited<ReturnType<typeof openTree>>;
+
+/** The keys that sign the tree, what is wrong with their rows, and the newest head if one of them signed it. */
+async function openTree({ database, keyring, systemKeys }: Pick<AdminContext, "database" | "keyring" | "systemKeys">) {
+  const found = await findVerifiers(database, keyring, systemKeys.audit).catch(() => undefined);
+  const { signers: log, flaws } = found ?? {
     signers: [],
     flaws: [brokenBy("The table audit_signers cannot be read.")],
   };
   // A head that is signed has the size of a tree that there was. A row of SQL may have any.
-  const signed = openTreeHead((await treeEnd(database)).head?.note ?? "", log);
-  const walk = new AuditWalk(auditKey, chain, { size: signed?.size ?? 0, saltKey: saltKeyOf(auditKey) });
+  return { log, flaws, signed: openTreeHead((await treeEnd(database)).head?.note ?? "", log) };
+}
+
+/**
+ * @param whole - the leaves that must have their segments, and the checkpoints of all lanes, unless the segments are of a
+ *   month; undefined for segments that are due to be dropped
+ */
+async function verifySegments(
+  { database, systemKeys }: Pick<AdminContext, "database" | "systemKeys">,
+  { log, flaws: broken }: SignedTree,
+  segments: AsyncIterable<StoredSegment>,
+  whole?: {
+    readonly leaves: { readonly from: number; readonly to: number };
+    readonly progress: (entries: number) => void;
+    readonly checkpoints?: readonly LaneCheckpoint[];
+  },
+): Promise<Verified> {
+  const auditKey = systemKeys.audit;
+  const chain = chainOf(database);
+  const leaves = whole?.leaves ?? { from: 0, to: 0 };
+  const walk = new AuditWalk(auditKey, chain, { ...leaves, saltKey: saltKeyOf(auditKey) });
   let reported = 0;
   for await (const segment of segments) {
     await walk.pass(segment);
@@ -100,12 +141,11 @@ async function verifySegments(
   const compared = await compareCheckpoints(auditKey, loggedChainOf(database), whole?.checkpoints ?? []);
   const accepted = [...walk.accepted, ...compared.accepted];
   return {
-    signed,
     entries: walk.entries,
     lanes: walk.lanes,
     flaws: [
       ...merged([...walk.flaws, ...compared.flaws]),
-      ...(whole ? await headFlaws(auditKey, chain) : []),
+      ...(whole?.checkpoints ? await headFlaws(auditKey, chain) : []),
       ...broken,
       ...tree.flaws,
     ],
@@ -228,10 +268,11 @@ export async function planPruning(
   const keptFromAt = unverified ? before : await inOrderBefore(database, before);
   const marks: Mark[] = [];
   const due = marking(segmentsByLane(database, { beforeAt: keptFromAt }), marks);
-  const found = await verifySegments(admin, due);
+  const tree = await openTree(admin);
+  const found = await verifySegments(admin, tree, due);
   if (!unverified && found.flaws.length > 0) return found;
   // A notary that is under way would put segments into the tree that are deleted in the same moment.
-  if (!unverified && found.signed && (await isBehind(database, keptFromAt))) throw new Refused("unavailable", notTaken);
+  if (!unverified && tree.signed && (await isBehind(database, keptFromAt))) throw new Refused("unavailable", notTaken);
   const lanes = new Map(marks.map((mark) => [mark.lane, mark]));
   const apply = async () => {
     const { accepted, pruned } = await knownLeaves(systemKeys.audit, chainOf(database));

@@ -181,12 +181,8 @@ async function openProver({ database, keyring, systemKeys }: AdminContext): Prom
 }
 
 async function makeLeaf(database: Database, saltKey: Uint8Array, stored: LeafOfSegments): Promise<Leaf | undefined> {
-  const segments: Segment[] = [];
-  for await (const one of segmentsByLane(database, {}, { lane: stored.lane, seq: stored.firstSeq })) {
-    if (one.firstSeq > stored.lastSeq) break;
-    segments.push(one);
-  }
-  return leafOf(saltKey, segments);
+  const { lane, firstSeq: seq, lastSeq } = stored;
+  return leafOf(saltKey, await Array.fromAsync(segmentsByLane(database, {}, { lane, seq, lastSeq })));
 }
 
 function pathOf(database: Database, { size }: SignedHead, leaf: number): Promise<Buffer[]> {

@@ -1,5 +1,5 @@
 import type { Verifier } from "../../record/note.ts";
-import { leavesInOrder } from "../../record/store/tree.ts";
+import { leavesInOrder, monthsInOrder } from "../../record/store/tree.ts";
 import { type SignedHead, treeEnd } from "../../record/store/tree-end.ts";
 import { cosignaturesInOrder, headsInOrder, lastCosigned } from "../../record/store/tree-search.ts";
 import { type TreeVerified, TreeWalk } from "../../record/tree-walk.ts";
@@ -24,10 +24,12 @@ export async function verifyPublic(
   const { size, head: newest } = await treeEnd(database);
   const walk = new TreeWalk(log);
   const heads = headsInOrder(database, newest?.size ?? 0);
+  const months = await monthsInOrder(database, size);
   let head = await heads.next();
   for await (const leaves of leavesInOrder(database, 0, size)) {
     for (const leaf of leaves) {
       for (; !head.done && head.value.size <= leaf.leaf; head = await heads.next()) walk.compare(head.value);
+      for (; months[0] && months[0].size <= leaf.leaf; months.shift()) walk.compareMonth(months[0]);
       walk.pass(leaf);
     }
     progress((leaves.at(-1)?.leaf ?? 0) + 1);

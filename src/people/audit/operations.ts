@@ -39,6 +39,11 @@ import {
 import { auditKeys, proveAudit } from "./audit-proof.ts";
 import { readCheckpoints } from "./log-checkpoints.ts";
 
+function parseMonth(text: string): string {
+  if (/^\d{4}-(0[1-9]|1[0-2])$/.test(text)) return text;
+  throw new Unfit("takes a month in UTC, such as 2026-10.");
+}
+
 const moment = (text: string) => parseMoment(text, Date.now());
 
 export const filterInputs = {
@@ -146,32 +151,45 @@ export const verify = operation({
     checkpoint: file("--checkpoint <file>", "the server's log, or - for stdin; also finds missing newest entries", {
       bytesMax: Number.POSITIVE_INFINITY,
     }),
+    month: input("--month <month>", "only this month, such as 2026-10, once it is sealed; and the tree", parseMonth),
     accept: {
       ...input("--accept <names>", "record that these losses or rows are known: LANE:FIRST-LAST, key:ID, …", parseList),
       isLocal: true,
     },
   },
-  run: async (admin, { checkpoint, accept = [] }, { report }) => {
+  run: async (admin, { checkpoint, month, accept = [] }, { report }) => {
     requireAuditor(admin);
+    if (month !== undefined && checkpoint !== undefined)
+      throw usageProblem("--checkpoint is about the ends of lanes: give it without --month.");
     const checkpoints = checkpoint === undefined ? undefined : await readCheckpoints(checkpoint);
-    const verified = await verifyAudit(admin, checkpoints, (entries) => report(entries));
+    const verified = await verifyAudit(admin, checkpoints, (entries) => report(entries), month);
     const found = accept.length > 0 ? await acceptFlaws(admin, verified, accept) : verified;
-    if (found.flaws.length > 0) throw flawed(found, { checkpoint });
+    if (found.flaws.length > 0) throw flawed(found, { checkpoint, month });
     // A database that was put back is in order, and lacks what this host or a witness has seen.
     await admin.checkpoint.look(admin.database, false);
     admin.checkpoint.requireGoingOn("unavailable");
     const compared = admin.checkpoint.comparisons;
-    const { entries, lanes, accepted } = found;
+    const { entries, lanes, accepted, sealed } = found;
+    const which = sealed === undefined ? "Every entry" : `Every entry of ${sealed.month}`;
     const against =
       checkpoint !== undefined ? `, compared with ${counted(checkpoints?.length ?? 0, "checkpoint")} of the log` : "";
     const sentences = [
-      `Every entry is unchanged: ${counted(entries, "entry", "entries")} in ${counted(lanes, "lane")}${against}.${knownLosses(found)}`,
+      ...(sealed?.month === month ? [] : [`The entries of ${month} are in ${sealed?.month}.`]),
+      `${which} is unchanged: ${counted(entries, "entry", "entries")} in ${counted(lanes, "lane")}${against}.${knownLosses(found)}`,
       ...compared.map(describeComparison),
-      ...(checkpoint === undefined
+      ...(checkpoint === undefined && month === undefined
         ? ["Only --checkpoint with the server's log shows whether entries are missing that no notary has signed."]
         : []),
     ];
-    const document = { verified: true, entries, lanes, checkpoints: checkpoints?.length ?? 0, accepted, compared };
+    const document = {
+      verified: true,
+      entries,
+      lanes,
+      checkpoints: checkpoints?.length ?? 0,
+      accepted,
+      sealed,
+      compared,
+    };
     const missing = compared.filter(({ reason }) => reason !== undefined).map(describeComparison);
     if (missing.length > 0) {
       const lines = new Set([...missing, ...sentences]);
@@ -285,7 +303,11 @@ export async function wholeColumns(admin: AdminContext): Promise<Columns<AuditRe
  */
 function flawed(
   found: Verified,
-  { checkpoint, more = [] }: { checkpoint?: ReadInput | undefined; more?: readonly string[] },
+  {
+    checkpoint,
+    month,
+    more = [],
+  }: { checkpoint?: ReadInput | undefined; month?: string | undefined; more?: readonly string[] },
 ): Problem {
   const flaws = found.flaws.map(({ seals: _, ...flaw }) => flaw);
   const [first] = flaws;
@@ -293,7 +315,7 @@ function flawed(
   const document = { verified: false, ...first, flaws, moreFlaws, accepted };
   const log = checkpoint && (checkpoint.name === "stdin" ? "-" : checkpoint.name);
   const accepting = (accept: readonly string[], words: string) =>
-    accept.length > 0 ? [words, `  ${commandLine(verify, { checkpoint: log, accept })}`] : [];
+    accept.length > 0 ? [words, `  ${commandLine(verify, { checkpoint: log, month, accept })}`] : [];
   // As `acceptFlaws` judges them.
   const changed = new Set(found.flaws.flatMap(({ name, seals }) => (seals === undefined ? name : [])));
   const acceptable = found.flaws.filter(({ name }) => !changed.has(name));

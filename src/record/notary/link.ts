@@ -5,7 +5,7 @@ import type { Database } from "../../store/database.ts";
 import { whyFailed } from "../../store/failures.ts";
 import { threadUrl } from "../../thread-url.ts";
 import type { Flaw } from "../flaw.ts";
-import type { Notary, NotaryOptions } from "./notary.ts";
+import type { Notary, NotaryOptions, Samples } from "./notary.ts";
 import { openSigners } from "./signers.ts";
 import { openWitnesses } from "./witnessed-heads.ts";
 
@@ -27,7 +27,7 @@ export type NotaryNews =
   | Pick<Notary, KnownParts>
   | { readonly closed: true };
 
-type KnownParts = "flaws" | "away" | "completeAt" | "lookedAt";
+type KnownParts = "flaws" | "away" | "completeAt" | "lookedAt" | "samples";
 
 /** A notary that makes its rounds, in this thread or in another one. */
 export type RunningNotary = Pick<Notary, KnownParts | "stop">;
@@ -40,8 +40,13 @@ export function watchNotary(metrics: Watching | undefined, notary: RunningNotary
   const ageHelp = "Seconds since the notary's last complete round, or since its start.";
   const since = (at: number) => Math.max(0, Date.now() - at) / 1000;
   metrics?.watch("keyhole_notary_round_age_seconds", ageHelp, () => since(notary.completeAt));
-  const lookHelp = "Seconds since the oldest look at a segment of the tree, at most; or since the notary's start.";
+  const lookHelp =
+    "Seconds since the oldest look at a segment that no sealed month has, at most; or since the notary's start.";
   metrics?.watch("keyhole_notary_look_age_seconds", lookHelp, () => since(notary.lookedAt));
+  const sealedHelp = "Leaves of sealed months whose entries retention has kept.";
+  metrics?.watch("keyhole_notary_sealed_leaves", sealedHelp, () => notary.samples.of);
+  const sampledHelp = "Leaves of sealed months that the last round looked at.";
+  metrics?.watch("keyhole_notary_sampled_leaves", sampledHelp, () => notary.samples.looked);
 }
 
 type Watching = { readonly watch: (name: string, help: string, read: () => number) => void };
@@ -58,7 +63,10 @@ export async function startNotary(
   log: Log,
 ): Promise<RunningNotary> {
   const unasked = openWitnesses(witnesses).map(({ verifier }) => [verifier.name, "no notary asks it"]);
-  const known = { flaws: 1, away: Object.fromEntries(unasked), completeAt: Date.now(), lookedAt: Date.now(), stop };
+  const known = {
+    ...{ flaws: 1, away: Object.fromEntries(unasked), completeAt: Date.now(), lookedAt: Date.now() },
+    ...{ samples: { of: 0, looked: 0 } as Samples, stop },
+  };
   let failure: string | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let thread: Worker | undefined;

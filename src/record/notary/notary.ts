@@ -4,20 +4,30 @@ import type { Config } from "../../core/settings/settings.ts";
 import { saltKeyOf } from "../../seal/keyring.ts";
 import type { Database } from "../../store/database.ts";
 import { whyFailed } from "../../store/failures.ts";
-import { brokenBy, type Flaw } from "../flaw.ts";
+import { brokenBy, type Flaw, flawsMax } from "../flaw.ts";
 import { LastReads } from "../last-reads.ts";
 import { Leaf } from "../leaf.ts";
+import { countLeaves, drawLeaves, leavesOutside } from "../leaf-set.ts";
+import { encodeMonth, monthName, monthOf } from "../month.ts";
 import type { Signer } from "../note.ts";
 import { stateFlaw } from "../record.ts";
 import { commandsLane, decodeEntries } from "../segment.ts";
 import { chainOf } from "../store/chain.ts";
 import { areReadsStored, noteAllStored, storeLastReads } from "../store/last-reads.ts";
 import { segmentsByLane } from "../store/segments.ts";
-import { appendLeaves, lanesBehind, leavesInOrder, readTree } from "../store/tree.ts";
+import {
+  appendLeaves,
+  lanesInTree,
+  leavesAt,
+  leavesInOrder,
+  readTree,
+  sealedMonths,
+  segmentsBehind,
+} from "../store/tree.ts";
 import { leafHash, type Tree, type TreeHead } from "../tree.ts";
 import { signTreeHead } from "../tree-note.ts";
 import { TreeWalk } from "../tree-walk.ts";
-import { AuditWalk, headFlaws, isCovered, type StoredSegment } from "../verify.ts";
+import { AuditWalk, headFlaws, isCovered, knownLeaves, type StoredSegment } from "../verify.ts";
 import type { NewestCheckpoint } from "./newest-checkpoint.ts";
 import { StateWatch } from "./state-watch.ts";
 import type { Away } from "./witnessed-heads.ts";
@@ -67,11 +77,12 @@ export class Notary {
   readonly #reads: LastReads;
   /**
    * Known flaws by name: of the tree's end, over which nothing is signed then; of the last pass over the tree, and of this
-   * one; of what was new since that began; of the end of people's lane; of the signers' rows; and of what the tables hold
-   * against the record.
+   * one; of what was new since that began; of sealed months; of the end of people's lane; of the signers' rows; and of
+   * what the tables hold against the record.
    */
   readonly #flaws: Record<FlawPlace, ReadonlyMap<string, Flaw>> = {
-    ...{ end: new Map(), pass: new Map(), new: new Map(), people: new Map(), signers: new Map(), state: new Map() },
+    ...{ end: new Map(), pass: new Map(), new: new Map(), sealed: new Map() },
+    ...{ people: new Map(), signers: new Map(), state: new Map() },
   };
   /** When the last complete round ended; at first, when this notary was made. */
   #endedAt: number;
@@ -86,6 +97,9 @@ export class Notary {
   /** How many segments the last pass saw. */
   #segments = Number.POSITIVE_INFINITY;
   #pass: Pass | undefined;
+  #samples: Samples = { of: 0, looked: 0 };
+  /** What was wrong with leaves of sealed months. These are looked at in each round. */
+  readonly #flawedLeaves = new Map<number, readonly Flaw[]>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #working: Promise<void> | undefined;
   #stopping = false;
@@ -116,9 +130,14 @@ export class Notary {
     return this.#endedAt;
   }
 
-  /** Since when each segment of the tree was looked at again, or since when that is tried: epoch milliseconds. */
+  /** Since when each segment that no month has was looked at again, or since when that is tried: epoch milliseconds. */
   get lookedAt(): number {
     return this.#lookedAt;
+  }
+
+  /** What the last round looked at of sealed months. */
+  get samples(): Samples {
+    return this.#samples;
   }
 
   /** Why the last round was not complete, as a sentence; undefined if it was, or if a flaw says why. */
@@ -161,7 +180,7 @@ export class Notary {
 
   /**
    * Takes in what is new and signs it; then compares the tables with the record, whatever is wrong with the tree; then
-   * looks again at a part of all segments, until the next round is due. If one of these fails, the others are done all
+   * looks again at old segments, until the next round is due: some of sealed months, then a part of all others. If one of these fails, the others are done all
    * the same.
    * @throws the first failure, in the end; the log has the others
    */
@@ -183,7 +202,11 @@ export class Notary {
     });
     if (!this.#options.accepts) await part(() => this.#compareState(head));
     await part(() => this.#lookAtSigners());
-    if (head !== undefined) await part(() => this.#goOn(head as TreeHead, startedAt));
+    const signed = head;
+    if (signed !== undefined) {
+      await part(() => this.#lookAtMonths(signed, startedAt));
+      await part(() => this.#goOn(signed, startedAt));
+    }
     if (isDone && failures.length === 0) this.#endedAt = this.#options.now();
     const reasons = new Set(failures.map(whyFailed));
     for (const reason of [...reasons].slice(1)) this.#fail(reason);
@@ -197,7 +220,7 @@ export class Notary {
    */
   async #takeIn(tree: Tree, startedAt: number): Promise<[TreeHead, boolean]> {
     const { database, auditKey, rest, now } = this.#options;
-    const walk = new AuditWalk(auditKey, chainOf(database), { size: tree.size, saltKey: this.#saltKey });
+    const walk = new AuditWalk(auditKey, chainOf(database), { from: 0, to: 0, saltKey: this.#saltKey });
     let head: TreeHead = { size: tree.size, root: tree.root };
     let batch: Leaf[] = [];
     let leaf: Leaf | undefined;
@@ -249,7 +272,8 @@ export class Notary {
 
   /** The lanes with something new, and the entry from which on each is looked at. */
   async #lanes(): Promise<ReadonlyMap<string, number>> {
-    const lanes = await lanesBehind(this.#options.database);
+    const behind = (await lanesInTree(this.#options.database)).filter(({ isBehind }) => isBehind);
+    const lanes = new Map(behind.map(({ lane, seq }) => [lane, seq]));
     for (const [lane, seq] of this.#late) lanes.set(lane, Math.min(seq, lanes.get(lane) ?? seq));
     return lanes;
   }
@@ -259,25 +283,62 @@ export class Notary {
   }
 
   /**
-   * Goes on with the pass: first over the leaves, which it holds against the signed head, then over all segments. A pass
-   * takes an hour, or as long as it takes with what is left of each minute.
+   * Looks at leaves of sealed months that are drawn at random, of those that retention kept, and at those that had a flaw.
    */
-  async #goOn({ size, root }: TreeHead, startedAt: number): Promise<void> {
+  async #lookAtMonths(head: TreeHead, startedAt: number): Promise<void> {
+    const { database, auditKey, rest, now } = this.#options;
+    const size = (await sealedMonths(database, head)).at(-1)?.size ?? 0;
+    const found = chainOf(database);
+    const known = size === 0 ? { acceptances: [], prunes: [] } : await found.known();
+    const chain = { ...found, known: async () => known };
+    const kept = leavesOutside((await knownLeaves(auditKey, chain)).pruned, size);
+    const picked = new Set([...this.#flawedLeaves.keys(), ...drawLeaves(kept, samplesPerRound)]);
+    const stored = new Map((await Array.fromAsync(leavesAt(database, [...picked]))).map((one) => [one.leaf, one]));
+    let looked = 0;
+    // A leaf that is missing is a flaw of the tree.
+    for (const leaf of picked) {
+      await rest?.(shareForOld);
+      if (this.#stopping || now() - startedAt >= samplesWithinMs) break;
+      looked += 1;
+      const { lane, firstSeq: seq, lastSeq } = stored.get(leaf) ?? { lane: "", firstSeq: 0, lastSeq: 0 };
+      const walk = new AuditWalk(auditKey, chain, { from: leaf, to: leaf + 1, saltKey: this.#saltKey });
+      const segments = segmentsByLane(database, {}, { lane, seq, lastSeq, withLeaf: true });
+      for await (const segment of segments) await walk.pass(segment);
+      await walk.end();
+      if (walk.flaws.length === 0 || leaf >= size) this.#flawedLeaves.delete(leaf);
+      else if (this.#flawedLeaves.size < flawsMax) this.#flawedLeaves.set(leaf, walk.flaws);
+    }
+    this.#samples = { of: countLeaves(kept), looked };
+    this.#found("sealed", [...this.#flawedLeaves.values()].flat());
+  }
+
+  /**
+   * Goes on with the pass: first over the leaves, which it holds against the signed head, then over all segments that no
+   * sealed month has. A pass takes an hour, or as long as it takes with what is left of each minute.
+   */
+  async #goOn(head: TreeHead, startedAt: number): Promise<void> {
     const { database, auditKey, signers, rest, now } = this.#options;
+    const { size, root } = head;
     const chain = chainOf(database);
-    const begin = (): Pass => ({
-      startedAt: this.#passedAt ?? startedAt,
-      acceptedAt: this.#acceptedAt,
-      known: new Set(this.#flaws.new.keys()),
-      tree: new TreeWalk(signers),
-      leaves: 0,
-      isTree: false,
-      walk: new AuditWalk(auditKey, chain, { size, saltKey: this.#saltKey }),
-      segments: 0,
-      last: undefined,
-    });
+    const begin = async (): Promise<Pass> => {
+      const from = (await sealedMonths(database, head)).at(-1)?.size ?? 0;
+      return {
+        startedAt: this.#passedAt ?? startedAt,
+        acceptedAt: this.#acceptedAt,
+        known: new Set(this.#flaws.new.keys()),
+        head,
+        from,
+        tree: new TreeWalk(signers),
+        leaves: 0,
+        isTree: false,
+        walk: new AuditWalk(auditKey, chain, { from, to: size, saltKey: this.#saltKey }),
+        segments: 0,
+        last: undefined,
+        month: { isOver: false, segments: 0, entries: 0 },
+      };
+    };
     // A tree that was put back, and accepted, is another one.
-    const pass = this.#pass?.acceptedAt === this.#acceptedAt ? this.#pass : begin();
+    const pass = this.#pass?.acceptedAt === this.#acceptedAt ? this.#pass : await begin();
     // A pass whose round fails begins again.
     this.#pass = undefined;
     let isCut = false;
@@ -299,10 +360,11 @@ export class Notary {
     const part = (this.#segments * (startedAt + roundEveryMs - pass.startedAt)) / passWithinMs;
     const to = Math.max(pass.segments + segmentsPerRound, part);
     let isDone: boolean = pass.isTree;
-    for await (const segment of segmentsByLane(database, {}, undefined, pass.last)) {
+    for await (const segment of segmentsBehind(database, pass.from, (leaf) => pass.walk.expect(leaf), pass.last)) {
       const isInOrder = await pass.walk.pass(segment);
       if (isInOrder && segment.leaf != null && !isCovered(segment) && !this.#late.has(segment.lane))
         this.#late.set(segment.lane, segment.firstSeq);
+      if (isCovered(segment)) countIn(pass, segment);
       pass.last = segment;
       pass.segments += 1;
       if (pass.segments < to && (await goesOn())) continue;
@@ -324,10 +386,23 @@ export class Notary {
     const stillNew = [...this.#flaws.new.values()].filter(({ name }) => !pass.known.has(name));
     this.#found("new", stillNew);
     this.#found("people", await headFlaws(auditKey, chain));
+    if (pass.walk.flaws.length + pass.tree.flaws.length + this.#late.size === 0) await this.#seal(pass, head);
+  }
+
+  /** Seals the month before a pass that found nothing wrong, if something of an earlier month was not sealed yet. */
+  async #seal(pass: Pass, tree: TreeHead): Promise<void> {
+    const { database, accepts } = this.#options;
+    const { isOver, segments, entries } = pass.month;
+    if (!isOver || accepts) return;
+    const month = monthName(monthOf(pass.startedAt) - 1);
+    const newest = (await sealedMonths(database, tree)).at(-1);
+    if (newest !== undefined && newest.month >= month) return;
+    const text = encodeMonth({ ...pass.head, month, segments, entries });
+    await this.#append(await readTree(database, tree.size), [{ lane: text, firstSeq: 0, lastSeq: 0, text }]);
   }
 
   /** @returns whether they are in the tree now; else another notary was faster, or a row of SQL is in their way */
-  async #append(tree: Tree, leaves: readonly Leaf[]): Promise<boolean> {
+  async #append(tree: Tree, leaves: readonly Pick<Leaf, "lane" | "firstSeq" | "lastSeq" | "text">[]): Promise<boolean> {
     const { database, signers, checkpoint, log, now } = this.#options;
     const before = { size: tree.size, root: tree.root };
     const rows = leaves.map(({ lane, firstSeq, lastSeq, text }) => {
@@ -396,12 +471,18 @@ export class Notary {
   }
 }
 
-type FlawPlace = "end" | "pass" | "new" | "people" | "signers" | "state";
+type FlawPlace = "end" | "pass" | "new" | "sealed" | "people" | "signers" | "state";
 
-/** How far the leaves of the tree, and all segments, were looked at. */
+/** How many leaves of sealed months there are, and how many of them the last round looked at. */
+export type Samples = { readonly of: number; readonly looked: number };
+
+/** How far the leaves of the tree, and the segments that no sealed month has, were looked at. */
 type Pass = {
   readonly startedAt: number;
   readonly acceptedAt: number;
+  /** The tree when it began, and how many of its leaves months had. */
+  readonly head: TreeHead;
+  readonly from: number;
   /** The flaws of what was new when it began. */
   readonly known: ReadonlySet<string>;
   readonly tree: TreeWalk;
@@ -412,7 +493,17 @@ type Pass = {
   /** How many segments passed, and the last of them. */
   segments: number;
   last: StoredSegment | undefined;
+  /** Whether a segment is of an earlier month than the pass, and how many there are in the leaves that may be sealed. */
+  readonly month: { isOver: boolean; segments: number; entries: number };
 };
+
+/** Counts a segment that is in the tree. */
+function countIn({ from, head, startedAt, month }: Pass, { leaf, at, firstSeq, lastSeq }: StoredSegment): void {
+  if (leaf == null || leaf.leaf < from || leaf.leaf >= head.size) return;
+  month.isOver ||= monthOf(at) < monthOf(startedAt);
+  month.segments += 1;
+  month.entries += lastSeq - firstSeq + 1;
+}
 
 const roundEveryMs = 60_000;
 const segmentsPerHead = 20_000;
@@ -420,6 +511,9 @@ const segmentsPerHead = 20_000;
 const passWithinMs = 3_300_000;
 /** At least. */
 const segmentsPerRound = 1000;
+/** Of leaves of sealed months, at most: what else is old has at least the rest of the minute. */
+const samplesPerRound = 1000;
+const samplesWithinMs = 20_000;
 /** New entries and rows that were put back come first, but requests wait for the same processor. */
 const shareForNew = 0.5;
 /** What looks again at old segments takes no more than a tenth of a processor. */

@@ -24,7 +24,10 @@ self.onmessage = ({ data }: MessageEvent<NotaryOrder>) => {
     checkpoint: new NewestCheckpoint({ ...order, signers: async () => signers, file }),
     log: (event) => say({ log: event }),
     now: Date.now,
-    told: () => say({ flaws: made.flaws, away: made.away, completeAt: made.completeAt, lookedAt: made.lookedAt }),
+    told: () => {
+      const { flaws, away, completeAt, lookedAt, samples } = made;
+      say({ flaws, away, completeAt, lookedAt, samples });
+    },
     rest: shared(threadMs, Bun.sleep),
   });
   notary = made;

@@ -1,4 +1,4 @@
-import { and, asc, eq, getTableColumns, gte, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gte, lte, or, type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../store/database.ts";
 import type { Segment } from "../segment.ts";
 import type { StoredSegment } from "../verify.ts";
@@ -19,14 +19,14 @@ export type SegmentFilter = {
 
 /**
  * Segments in order of lane, sequence and time, each with its leaf.
- * @param from - only this lane, from this sequence number on, and without leaves unless it says so: then no table of the
- *   tree is read
+ * @param from - only this lane, from this entry on and up to the last, and without leaves unless it says so: then no table
+ *   of the tree is read
  * @param after - only those behind this one
  */
 export async function* segmentsByLane(
   database: Database,
   filter: SegmentFilter,
-  from?: { readonly lane: string; readonly seq: number; readonly withLeaf?: boolean },
+  from?: { readonly lane: string; readonly seq: number; readonly lastSeq?: number; readonly withLeaf?: boolean },
   after?: Segment,
 ): AsyncGenerator<StoredSegment> {
   const { auditSegments: s } = database.tables;
@@ -35,8 +35,9 @@ export async function* segmentsByLane(
     [asc(s.lane), asc(s.firstSeq), asc(s.at)],
     (last = after) => {
       const start = from && and(eq(s.lane, from.lane), gte(s.firstSeq, last?.firstSeq ?? from.seq));
+      const end = from?.lastSeq === undefined ? undefined : lte(s.firstSeq, from.lastSeq);
       const rest = last && sql`(${s.lane}, ${s.firstSeq}, ${s.at}) > (${last.lane}, ${last.firstSeq}, ${last.at})`;
-      return and(matching(database, filter), start, rest);
+      return and(matching(database, filter), start, end, rest);
     },
     from?.withLeaf ?? from === undefined,
   );

@@ -1,9 +1,17 @@
 import { desc, eq, inArray, max, type SQL, type SQLWrapper, sql } from "drizzle-orm";
-import { Refused } from "../../core/refused.ts";
+import { conflictOf, Refused } from "../../core/refused.ts";
 import type { Database } from "../../store/database.ts";
 import type { LaneEnd } from "../head.ts";
 import { commandsLane, type Segment } from "../segment.ts";
-import { completingLeaf, hashAt, type Node } from "../tree.ts";
+import {
+  completingLeaf,
+  hashAt,
+  leafHash,
+  type Node,
+  proveInclusion,
+  type TreeHead,
+  verifyInclusion,
+} from "../tree.ts";
 import type { StoredSegment } from "../verify.ts";
 
 /* Where the stored tree of the audit ends, and its nodes. */
@@ -54,6 +62,18 @@ export async function readNodes({ db, tables }: Database, nodes: readonly Node[]
     if (hash) return hash;
     throw new Refused("conflict", `Leaf ${leaf} of the audit's tree is missing or was cut.`);
   });
+}
+
+/** Whether the stored tree leads from this leaf to a root. @param tree - a head that was signed */
+export async function leadsToRoot(database: Database, tree: TreeHead, leaf: number, text: string): Promise<boolean> {
+  if (leaf >= tree.size) return false;
+  try {
+    const path = await proveInclusion(leaf, tree.size, (nodes) => readNodes(database, nodes));
+    return verifyInclusion(leafHash(text), leaf, tree, path);
+  } catch (error) {
+    conflictOf(error);
+    return false;
+  }
 }
 
 /**

@@ -2,6 +2,8 @@ import { and, asc, eq, gt, gte, inArray, isNotNull, lt, lte, max, min, or, sql }
 import type { Database } from "../../store/database.ts";
 import { type LeafSet, unionOf } from "../leaf-set.ts";
 import { isCosigned } from "../note.ts";
+import type { StoredSegment } from "../verify.ts";
+import { segmentsByLane } from "./segments.ts";
 import { rowsPerPage, signaturesMax } from "./tree.ts";
 import { leafFrom, leafNumber, type SignedHead } from "./tree-end.ts";
 
@@ -57,6 +59,19 @@ export async function leavesDue({ db, tables }: Database, beforeAt: number): Pro
     .from(due)
     .groupBy(due.run);
   return unionOf([runs.map(({ first, last }) => [Number(first), Number(last)] as const)]);
+}
+
+/** The segments of consecutive leaves, as their columns say, and those between them, in order of lane and sequence. */
+export async function* segmentsOfLeaves(database: Database, from: number, to: number): AsyncGenerator<StoredSegment> {
+  const { auditLeaves: l } = database.tables;
+  const lanes = await database.db
+    .select({ lane: l.lane, seq: min(l.firstSeq), lastSeq: max(l.lastSeq) })
+    .from(l)
+    .where(and(gte(l.leaf, from), lt(l.leaf, to)))
+    .groupBy(l.lane)
+    .orderBy(asc(l.lane));
+  for (const { lane, seq, lastSeq } of lanes)
+    yield* segmentsByLane(database, {}, { lane, seq: Number(seq), lastSeq: Number(lastSeq), withLeaf: true });
 }
 
 /** Whether the tree lacks a segment from before a moment, in epoch milliseconds. @param sinceAt - only from then on */

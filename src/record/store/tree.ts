@@ -1,12 +1,14 @@
-import { and, asc, desc, eq, gt, gte, inArray, lt, lte, min, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, inArray, lt, lte, min, type SQLWrapper, sql } from "drizzle-orm";
 import { Refused } from "../../core/refused.ts";
 import { type Database, databaseErrorCode } from "../../store/database.ts";
+import { monthFormat, monthOfLeaf, type SealedMonth } from "../month.ts";
 import { isCosigned } from "../note.ts";
 import type { Segment } from "../segment.ts";
 import { peaksOf, Tree, type TreeHead } from "../tree.ts";
 import type { StoredLeaf } from "../tree-walk.ts";
-import type { LeafOfSegments } from "../verify.ts";
-import { readNodes, type SignedHead, treeEnd } from "./tree-end.ts";
+import type { LeafOfSegments, StoredSegment } from "../verify.ts";
+import { segmentsByLane } from "./segments.ts";
+import { leadsToRoot, readNodes, type SignedHead, treeEnd } from "./tree-end.ts";
 
 // The tree over the audit's segments, as it is stored. Rows are added and never changed.
 
@@ -128,24 +130,77 @@ export async function leafHolding(
   return row !== undefined && row.firstSeq <= seq ? row : undefined;
 }
 
+/** A lane, and the last leaf that the tree has of it, as the columns say. */
+type LaneInTree = {
+  readonly lane: string;
+  /** Its number and first entry; null and 1 if there is none. */
+  readonly leaf: number | null;
+  readonly seq: number;
+  /** Whether the lane goes on behind it. */
+  readonly isBehind: boolean;
+};
+
 /**
- * The lanes that end behind what the tree has of them, each with the first entry of its last leaf; 1 if it has none. Each
- * lane is found by an index, and so are both of its ends: nothing here grows with the entries.
+ * All lanes in their order. Each is found by an index, and so are both of its ends: nothing here grows with the entries.
+ * @param size - of the tree; undefined for all that there is of it
+ * @param from - the first lane
  */
-export async function lanesBehind(database: Database): Promise<Map<string, number>> {
+export async function lanesInTree(database: Database, size?: number, from = ""): Promise<LaneInTree[]> {
   const { auditLeaves: l, auditSegments: s } = database.tables;
-  const lastLeaf = sql`from ${l} where ${l.lane} = lanes.lane order by ${l.lastSeq} desc limit 1`;
-  const rows = await database.query<{ lane: string; seq: number | string }>(sql`
-    with recursive lanes(lane) as (
-      select min(${s.lane}) from ${s}
+  const isIn = size === undefined ? sql`` : sql`and ${l.leaf} >= 0 and ${l.leaf} < ${size}`;
+  const last = (column: SQLWrapper) =>
+    sql`(select ${column} from ${l} where ${l.lane} = lanes.lane ${isIn} order by ${l.lastSeq} desc limit 1)`;
+  const rows = await database.query<Record<"leaf" | "seq" | "last" | "end", string | number | null> & { lane: string }>(
+    sql`with recursive lanes(lane) as (
+      select min(${s.lane}) from ${s} where ${s.lane} >= ${sql.placeholder("from")}
       union all
       select (select min(${s.lane}) from ${s} where ${s.lane} > lanes.lane) from lanes where lanes.lane is not null
     )
-    select lane, coalesce((select ${l.firstSeq} ${lastLeaf}), 1) as seq from lanes
-    where (select max(${s.firstSeq}) from ${s} where ${s.lane} = lanes.lane)
-      > coalesce((select ${l.lastSeq} ${lastLeaf}), 0)
-    order by lane`)({});
-  return new Map(rows.map(({ lane, seq }) => [lane, Number(seq)]));
+    select lane, ${last(l.leaf)} as leaf, ${last(l.firstSeq)} as seq, ${last(l.lastSeq)} as last,
+      (select max(${s.firstSeq}) from ${s} where ${s.lane} = lanes.lane) as "end"
+    from lanes where lane is not null order by lane`,
+  )({ from });
+  return rows.map(({ lane, leaf, seq, last, end }) => ({
+    ...{ lane, leaf: leaf === null ? null : Number(leaf), seq: Number(seq ?? 1) },
+    isBehind: Number(end) > Number(last),
+  }));
+}
+
+/**
+ * The segments of which a tree of this size has none, in order of lane and sequence, and before them those of its last leaf
+ * of each lane.
+ * @param begins - called with that leaf, whose columns are true if its segments are what follows
+ */
+export async function* segmentsBehind(
+  database: Database,
+  size: number,
+  begins: (leaf: number) => void,
+  after?: Segment,
+): AsyncGenerator<StoredSegment> {
+  for (const { lane, leaf, seq } of await lanesInTree(database, size, after?.lane)) {
+    const isBegun = after?.lane === lane;
+    if (leaf !== null && !isBegun) begins(leaf);
+    yield* segmentsByLane(database, {}, { lane, seq, withLeaf: true }, isBegun ? after : undefined);
+  }
+}
+
+/** The months that leaves before this number say they seal, the oldest first. */
+export async function monthsInOrder({ db, tables }: Database, size: number) {
+  const { auditLeaves: l } = tables;
+  const isMonth = and(gte(l.lane, monthFormat), lt(l.lane, `${monthFormat}~`), lt(l.leaf, size));
+  const rows = await db.select().from(l).where(isMonth).orderBy(asc(l.leaf));
+  return rows.flatMap(({ leaf, lane: text, hashes }) => {
+    const month = monthOfLeaf({ leaf, lane: text, hashes });
+    return month === undefined ? [] : [{ ...month, leaf, text }];
+  });
+}
+
+/** The months that are sealed in this tree, the oldest first. @param tree - a head that was signed */
+export async function sealedMonths(database: Database, tree: TreeHead): Promise<SealedMonth[]> {
+  const months: SealedMonth[] = [];
+  for (const { leaf, text, ...month } of await monthsInOrder(database, tree.size))
+    if (await leadsToRoot(database, tree, leaf, text)) months.push(month);
+  return months;
 }
 
 /** Leaves up to a number, which is left out, in their order. @param from - 0 begins with one before the first, if any */
@@ -170,12 +225,12 @@ export async function* leavesInOrder(
   }
 }
 
-/** The entries of these leaves, as their columns say. Those that are not there are left out. */
+/** These leaves in their order. Those that are not there are left out. */
 export async function* leavesAt({ db, tables }: Database, leaves: readonly number[]) {
   const { auditLeaves: l } = tables;
   for (let from = 0; from < leaves.length; from += leavesPerPage) {
     yield* await db
-      .select({ leaf: l.leaf, lane: l.lane, seq: l.firstSeq, lastSeq: l.lastSeq })
+      .select()
       .from(l)
       .where(inArray(l.leaf, leaves.slice(from, from + leavesPerPage)))
       .orderBy(asc(l.leaf));
