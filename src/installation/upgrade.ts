@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns } from "drizzle-orm";
+import { and, eq, getTableColumns, isNotNull } from "drizzle-orm";
 import { isSameMac } from "../core/hash.ts";
 import { version } from "../core/version.ts";
 import { isNext, type PeopleHead, rosterAction, sealHead } from "../record/head.ts";
@@ -8,16 +8,18 @@ import { generationOf, orUndefined } from "../seal/envelope.ts";
 import { type Keyring, type SystemKeyPurpose, sealFormat } from "../seal/keyring.ts";
 import { versionMac, versionMacOf020 } from "../seal/set.ts";
 import { sealOrganization } from "../serve/access/grant.ts";
+import { foundByOf } from "../serve/access/token.ts";
+import { readTrust } from "../serve/access/trust-directory.ts";
 import type { Database, Db } from "../store/database.ts";
 import { migrate, type Versions } from "../store/migrate.ts";
 import type { SystemKeys } from "./system-keys.ts";
 
 /**
- * Upgrades the database of an earlier version: changes its tables and seals what that version did not, in one
- * transaction.
+ * Upgrades the database of an earlier version: changes its tables, files its trusts and seals what that version did not,
+ * in one transaction.
  */
 export function upgrade(database: Database, keyring: Keyring, systemKeys: SystemKeys): Promise<Versions> {
-  return migrate(database, (db) => sealUnsealed(database, db, keyring, systemKeys));
+  return migrate(database, (db) => bringUp(database, db, keyring, systemKeys));
 }
 
 /** What to tell a person about an upgrade. */
@@ -30,7 +32,8 @@ export function upgradedMessage({ from, to }: Versions): string {
  * organizations and of each version's record the mac of its listing, as they are. The system keys are wrapped again,
  * with a format that nobody can take back without the root key. From then on a row without its seal is refused.
  */
-async function sealUnsealed(database: Database, db: Db, keyring: Keyring, systemKeys: SystemKeys): Promise<void> {
+async function bringUp(database: Database, db: Db, keyring: Keyring, systemKeys: SystemKeys): Promise<void> {
+  await fileTrusts(database, db, systemKeys.grant);
   const { systemKeys: k } = database.tables;
   const rows = await database.locked(db.select().from(k));
   // Another process may have been first.
@@ -70,6 +73,16 @@ async function sealCommands(database: Database, auditKey: Uint8Array): Promise<v
     .update(h)
     .set({ ...head, seal: sealHead(auditKey, head) })
     .where(isHere);
+}
+
+/** Files the trusts of earlier versions under what a token finds them by. One that is damaged stays unfound. */
+async function fileTrusts({ tables }: Database, db: Db, grantKey: Uint8Array): Promise<void> {
+  const { apiKeys: k } = tables;
+  for (const row of await db.select().from(k).where(isNotNull(k.trust))) {
+    const trust = readTrust({ ...row, keyId: row.id }, grantKey);
+    const foundBy = trust && foundByOf(trust.terms);
+    if (foundBy) await db.update(k).set({ foundBy }).where(eq(k.id, row.id));
+  }
 }
 
 async function sealOrganizations({ tables }: Database, db: Db, systemKeys: SystemKeys): Promise<void> {

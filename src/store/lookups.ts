@@ -227,34 +227,26 @@ function keyRowOf(row: LookupRow | undefined, sets: readonly FoundSet[]): FoundK
   return Object.assign(row, { target: projectId === null ? null : { projectId, counts, sets } });
 }
 
-/** The most valid trusts of an installation. Those beyond are not found. */
-const trustsMax = 1000;
+/** The most valid trusts that a token finds by one of its claims. Those beyond are not found. */
+export const trustsMax = 1000;
 /** The most bytes that their terms and project lists take together: any token, valid or not, can trigger this read. */
-const trustsBytesMax = 4 * 1024 * 1024;
+export const trustsBytesMax = 4 * 1024 * 1024;
 
-/** In words, if one trust more might not be found, as long as it may be; else undefined. @param listed - all there are */
-export function trustsFull(listed: readonly GrantRow[]): string | undefined {
-  const bytes = listed.reduce((sum, { trust, projects }) => sum + Buffer.byteLength(`${trust}${projects ?? ""}`), 0);
-  const isFull = listed.length >= trustsMax || bytes > trustsBytesMax - termsBytesMax - projectsBytesMax;
-  if (!isFull) return undefined;
-  return `There are ${listed.length} trusts already. Servers look at ${trustsMax}, or at 4 MiB of terms and project lists`;
-}
-
-/** Prepares the list of all valid trusts. */
-export function trustList(database: Database): () => Promise<GrantRow[]> {
+/** Prepares the search for valid trusts by what they are found by (`foundByOf`). */
+export function trustFinder(database: Database): (foundBy: readonly string[]) => Promise<GrantRow[]> {
   const { apiKeys: k } = database.tables;
-  const list = database.query<GrantRow>(sql`
+  const find = database.query<GrantRow>(sql`
     select ${grantColumns(database)} from ${k} where ${k.id} in (
       select valid.id from (
         select ${k.id} as id, sum(octet_length(${k.trust}) + coalesce(octet_length(${k.projects}), 0))
           over (order by ${k.id}) as bytes
-        from ${k} where ${k.trust} is not null and ${liveness(database)} = 1
+        from ${k} where ${database.isMember(k.foundBy, sql.placeholder("foundBy"))} and ${liveness(database)} = 1
           and octet_length(${k.trust}) <= ${literal(termsBytesMax)} and octet_length(${k.grantSeal}) = 32
           and coalesce(octet_length(${k.projects}), 0) <= ${literal(projectsBytesMax)}
         order by ${k.id} limit ${literal(trustsMax)}) as valid
       where valid.bytes <= ${literal(trustsBytesMax)})
     order by ${k.id}`);
-  return () => list({});
+  return (foundBy) => find({ foundBy: JSON.stringify(foundBy) });
 }
 
 /** Prepares the record of how many milliseconds ago keys were last used. Uses before the stored ones are ignored. */

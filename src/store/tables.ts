@@ -213,12 +213,14 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
       createdAt: bigint("created_at").notNull(),
       /** HMAC over all of the above except name, revocation and creation. */
       grantSeal: bytes("grant_seal").notNull(),
+      /** Of a trust only: what a token finds it by (`foundByOf` in `serve/access/token.ts`). */
+      foundBy: text("found_by"),
     },
     (t) => [
       kit.uniqueIndex("api_keys_digest").on(t.digest),
       kit.index("api_keys_organization").on(t.organizationId),
       kit.index("api_keys_expiry").on(t.expiresAt).where(sql`revoked_at is null`),
-      kit.index("api_keys_trusts").on(t.id).where(sql`trust is not null`),
+      kit.index("api_keys_found_by").on(t.foundBy).where(sql`found_by is not null`),
       kit.check("api_keys_surfaces_rule", "surfaces between 1 and 7"),
       kit.check("api_keys_resources_rule", "resources between 0 and 31"),
       kit.check("api_keys_environments_rule", "environments between 1 and 7"),

@@ -10,7 +10,7 @@ import { TrustDirectory } from "../../src/serve/access/trust-directory.ts";
 import { createApp, endpointPaths, serveOptions } from "../../src/serve/api/app.ts";
 import { tools } from "../../src/serve/api/tools.ts";
 import type { ApiParts } from "../../src/serve/gates/api-parts.ts";
-import { trustList } from "../../src/store/lookups.ts";
+import { trustFinder } from "../../src/store/lookups.ts";
 import { answerOf, leaksIn, requestOf } from "../support/answer.ts";
 import { impatient, unlimited } from "../support/attack.ts";
 import { listAudit } from "../support/audit.ts";
@@ -46,9 +46,9 @@ async function trusted(w: World, { organization }: Pick<Place, "organization">) 
     jwks: JSON.stringify({ keys: [publicJwk("one", signing)] }),
   });
   const claims = usualClaims(issuer, { sub: organization.slug, jti: "run-1" });
-  const trusts = new TrustDirectory(trustList(w.keyhole.database), w.installation.systemKeys.grant, () => 0);
+  const trusts = new TrustDirectory(trustFinder(w.keyhole.database), w.installation.systemKeys.grant, () => 0);
   const { handle } = mcpClient(w, ({ gate }) => ({
-    gate: { ...gate, nowUs: impatient(), findTrusts: (issuer) => trusts.find(issuer) },
+    gate: { ...gate, nowUs: impatient(), findTrusts: (token) => trusts.find(token) },
   }));
   return { trust, token: compact({ alg: signing.alg, kid: "one" }, claims, signing), handle };
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, mock, setSystemTime, spyOn, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setSystemTime, spyOn, test } from "bun:test";
 import { createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
 import { eq, inArray } from "drizzle-orm";
 import { fetchJson } from "../../src/core/fetch-json.ts";
@@ -16,14 +16,15 @@ import { setPlan } from "../../src/people/projects/organizations.ts";
 import { mintKey } from "../../src/serve/access/api-key.ts";
 import { sealGrant } from "../../src/serve/access/grant.ts";
 import { IssuerKeys } from "../../src/serve/access/issuer-keys.ts";
-import { TrustDirectory } from "../../src/serve/access/trust-directory.ts";
+import { foundByOf, parseTerms, readToken, type Token } from "../../src/serve/access/token.ts";
+import { type FindTrusts, TrustDirectory } from "../../src/serve/access/trust-directory.ts";
 import type { Gatekeeper } from "../../src/serve/gates/admit.ts";
 import { Limiter } from "../../src/serve/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/serve/limit/unrecognized.ts";
 import { openKeyhole } from "../../src/serve/process/compose.ts";
 import { clockOf } from "../../src/store/database.ts";
 import { pruneJobReads } from "../../src/store/expiry.ts";
-import { trustList } from "../../src/store/lookups.ts";
+import { trustFinder } from "../../src/store/lookups.ts";
 import { type Answer, answerOf, firstOf, headersOf, requestOf, usualHeaders } from "../support/answer.ts";
 import { listAudit } from "../support/audit.ts";
 import {
@@ -83,20 +84,20 @@ async function openStage(w: World, options: { waitMsMax?: number; terms?: Partia
     const reach = { organization: slug, projects: ["web"], environments: ["production"] };
     return (await createTrust(w.admin, { ...reach, issuer: issuer.url, audience, claims, ...terms })).trust;
   };
-  /** What a process has of its own. Its list of trusts is read at every look, and its buckets never gain a token. */
+  /** What a process has of its own. It looks for trusts each time, and its buckets never gain a token. */
   const gate = () => {
     let looks = 0;
-    const trusts = directoryOf(w, () => 1000 * looks++);
+    const trusts = directoryOf(w, undefined, () => 1000 * looks++);
     const keys = new IssuerKeys(
-      (url, of) => fetchJson(url, trusts.isPublic(of)),
+      fetchJson,
       () => {},
       () => performance.now() + stage.aheadMs,
       // Longer than a server waits, because a slow machine may need it for an issuer that is well.
       options.waitMsMax ?? 20_000,
     );
     return {
-      findTrusts: (issuer) => trusts.find(issuer),
-      findIssuerKeys: (issuer, unfit) => keys.find(issuer, unfit),
+      findTrusts: (token) => trusts.find(token),
+      findIssuerKeys: (...asked) => keys.find(...asked),
       now: Date.now,
       nowUs: () => 1_000_000,
     } satisfies Partial<Gatekeeper>;
@@ -200,7 +201,8 @@ describeBoth("a trust", (w, _, once) => {
     const start = async (stage: Stage) => {
       const keyhole = await openKeyhole(w.installation, (event) => w.log.push(event));
       const own = { ...stage.gate(), limiter: new Limiter(), unrecognized: new UnrecognizedLimiter() };
-      const { handle } = clientOf({ ...keyhole, gate: { ...keyhole.gate, ...own } });
+      const { findTrusts } = keyhole.gate;
+      const { handle } = clientOf({ ...keyhole, gate: { ...keyhole.gate, ...own, findTrusts } });
       const get = async (token: string, path = values, headers = {}) =>
         answerOf(await handle(requestOf(path, { key: token, headers })));
       return { get, gate: keyhole.gate, [Symbol.asyncDispose]: () => keyhole.close() };
@@ -530,7 +532,7 @@ describeBoth("a trust", (w, _, once) => {
         const made = { ...row, id: `0000000${at}-0000`.padEnd(36, "0"), digest: randomBytes(32), projects };
         await w.run(text, Object.values(made));
       }
-      const listed = await trustList(w.keyhole.database)();
+      const listed = await trustFinder(w.keyhole.database)([String(row?.["found_by"])]);
       await w.run("delete from api_keys where id like '0000000%'");
       expect(listed.length).toBeWithin(10, 20);
       expect(listed.reduce((bytes, { projects }) => bytes + (projects?.length ?? 0), 0)).toBeLessThan(4 * 1024 * 1024);
@@ -539,9 +541,9 @@ describeBoth("a trust", (w, _, once) => {
     test("of a trust that was revoked after the list of trusts was read", async () => {
       await using stage = await openStage(w);
       const own = stage.gate();
-      const listed = await own.findTrusts(stage.issuer.url);
-      const { ask } = w.client(({ gate }) => ({ gate: { ...gate, ...own, findTrusts: async () => listed } }));
       const token = stage.issuer.token();
+      const listed = await own.findTrusts(readToken(token));
+      const { ask } = w.client(({ gate }) => ({ gate: { ...gate, ...own, findTrusts: async () => listed } }));
       expect((await ask(values, { key: token })).status).toBe(200);
       await revokeKey(w.admin, stage.trust.id, "trust");
       expect((await ask(values, { key: token })).status).toBe(401);
@@ -572,10 +574,12 @@ describeBoth("a trust", (w, _, once) => {
       const [row] = await w.sql`select trust from api_keys where id = ${stage.trust.id}`;
       const edited = edit(String(row?.["trust"]));
       expect(edited).not.toBe(row?.["trust"] as string);
-      await w.sql`update api_keys set trust = ${edited} where id = ${stage.trust.id}`;
+      const foundBy = foundByOf(parseTerms(edited) ?? { issuer: stage.issuer.url, claims: {} });
+      await w.sql`update api_keys set trust = ${edited}, found_by = ${foundBy} where id = ${stage.trust.id}`;
       await stage.refuses(stage.issuer.token({ repository_id: "2" }), "no trust names its issuer");
       await stage.refuses(stage.issuer.token(), "no trust names its issuer");
-      expect(await issuersOf(w)).not.toContain(stage.issuer.url.replace("127.0.0.1", "localhost"));
+      const made = stage.issuer.url.replace("127.0.0.1", "localhost");
+      expect(await directoryOf(w).find(readToken(stage.issuer.token({ iss: made })))).toEqual([]);
       const [damaged] = await listKeys(w.admin, stage.slug);
       expect(damaged?.status).toBe("damaged");
     });
@@ -660,7 +664,6 @@ describeBoth("a trust", (w, _, once) => {
       issuer.keys.set("one", newSigningKey("ES256"));
       await stage.refuses(issuer.token(), "its signature is not by the issuer's key");
       expect(issuer.asked).toEqual([]);
-      expect(await issuersOf(w)).not.toContain(issuer.url);
     });
   });
 
@@ -700,7 +703,10 @@ describeBoth("a trust", (w, _, once) => {
       };
       expect((await stage.ask(token())).status).toBe(200);
       expect((await stage.ask(token({ sub: "another run", stepUuid: other }))).status).toBe(200);
-      for (const changed of others) await stage.refuses(token(changed), "its claim");
+      for (const changed of others) {
+        const isPin = Object.hasOwn(changed, pins[0] ?? "");
+        await stage.refuses(token(changed), isPin ? "no trust names its issuer and its " : "its claim");
+      }
       await stage.refuses(token({ aud: "https://other.example" }), "its audience");
       const [entry] = await listAudit(w.admin, { keyId: stage.trust.id, actions: ["variables.read"] });
       expect(entry?.token?.run).toBe((job["pipelineUuid"] ?? job["oidc.circleci.com/job-id"]) as string);
@@ -796,17 +802,19 @@ describeBoth("a trust", (w, _, once) => {
     test.each([
       [1000, undefined],
       // Of 16 KiB each, servers would not look at the last one.
-      [256, "k".repeat(16_000)],
+      [256, JSON.stringify({ keys: [], filler: "k".repeat(16_000) })],
     ])("beyond %d valid ones", async (count, jwks) => {
       await using stage = await openStage(w);
       const clear = await copied(w, stage.trust.id, count, jwks === undefined ? {} : { jwks });
-      const full = /^There are \d+ trusts already\. Servers look at 1000, or at 4 MiB/;
+      const full = /^\d+ trusts have this issuer and claim already\. Servers look at 1000, or at 4 MiB/;
       await expect(stage.add()).rejects.toThrow(full);
       // Servers would not look at one more, whoever makes it.
       const { id, slug } = await w.organization();
-      const asked = { ...reach, organization: slug, issuer: "https://other.example" };
-      const added = createTrust(personOf(id), asked);
-      await expect(added).rejects.toThrow(full);
+      const jwksOfIts = JSON.stringify({ keys: [publicJwk("one", newSigningKey("ES256"))] });
+      const asked = { ...reach, organization: slug, issuer: stage.issuer.url, jwks: jwksOfIts };
+      await expect(createTrust(personOf(id), asked)).rejects.toThrow(full);
+      // A claim that fewer have has room.
+      await createTrust(personOf(id), { ...asked, claims: new Map([["sub", "another"]]) });
       await clear();
     });
   });
@@ -829,10 +837,14 @@ describeBoth("a trust", (w, _, once) => {
     test("names an issuer that servers ask on the internet alone, until an operator names it too", async () => {
       const { id, slug: organization } = await w.organization();
       const asked = { ...reach, organization, issuer: "https://issuer.example/of-a-person" };
+      const token = compact({ alg: "ES256", kid: "one" }, usualClaims(asked.issuer), newSigningKey("ES256"));
       const isPublic = async () => {
-        const trusts = directoryOf(w);
-        await trusts.refresh();
-        return trusts.isPublic(asked.issuer);
+        const seen: boolean[] = [];
+        const findIssuerKeys = async (_: string, isPublic: boolean) => void seen.push(isPublic);
+        const findTrusts = (token: Token) => directoryOf(w).find(token);
+        const { ask } = w.client(({ gate }) => ({ gate: { ...gate, findTrusts, findIssuerKeys } }));
+        await ask(values, { key: token });
+        return seen[0];
       };
       await createTrust(personOf(id), asked);
       const jwks = JSON.stringify({ keys: [publicJwk("one", newSigningKey("ES256"))] });
@@ -849,12 +861,12 @@ describeBoth("a trust", (w, _, once) => {
       const other = await w.organization();
       const asked = { ...reach, organization, issuer: "https://issuer.example" };
       const { trust } = await createTrust(personOf(id), asked);
-      const full = `${organization} has as many trusts as persons may make: revoke one, or ask an operator.`;
+      const full = `${organization} has as many trusts with this issuer and claim as persons may make: revoke one, or ask an operator.`;
       for (const [count, long] of [
         [199, "x"],
         [40, "x".repeat(14_000)],
       ] as const) {
-        const clear = await copied(w, trust.id, count, { claims: { sub: long } });
+        const clear = await copied(w, trust.id, count, { claims: { sub: "job", long } });
         await expect(createTrust(personOf(id), asked)).rejects.toThrow(full);
         await createTrust(personOf(other.id), { ...asked, organization: other.slug, audience: other.slug });
         await createTrust(w.admin, asked);
@@ -946,27 +958,57 @@ describeBoth("a trust", (w, _, once) => {
   once("is parsed once, and not each time that its row is read again", async () => {
     const jwks = JSON.stringify({ keys: [publicJwk("one", newSigningKey("ES256"))] });
     await using stage = await openStage(w, { terms: { jwks } });
-    const own = (await trustList(w.keyhole.database)()).filter(({ keyId }) => keyId === stage.trust.id);
-    const trusts = directoryOf(w, undefined, async () => own);
+    let nowMs = 0;
+    const trusts = directoryOf(w, undefined, () => nowMs);
+    const token = readToken(stage.issuer.token());
     const parse = spyOn(JSON, "parse");
     const parsed = () => parse.mock.calls.filter(([text]) => /crv.*P-256/.test(text)).length;
-    await trusts.refresh();
+    await trusts.find(token);
     expect(parsed()).toBe(2); // the terms, and the key set in them
-    await trusts.refresh();
+    nowMs = 100;
+    const found = await trusts.find(token);
     expect(parsed()).toBe(2);
     parse.mockRestore();
-    expect(await trusts.find(stage.issuer.url)).toHaveLength(1);
+    expect(found).toHaveLength(1);
   });
 
-  once("costs no statement for each stranger's token", async () => {
+  test("is found by its issuer and a claim, and no others are read, however many there are", async () => {
     await using stage = await openStage(w);
-    const load = mock(trustList(w.keyhole.database));
-    const trusts = directoryOf(w, undefined, load);
+    const clear = await copied(w, stage.trust.id, 1500, { claims: { sub: "another", repository_id: "1" } });
+    const find = trustFinder(w.keyhole.database);
+    const read: number[] = [];
+    const trusts = directoryOf(w, async (foundBy) => {
+      const rows = await find(foundBy);
+      read.push(rows.length);
+      return rows;
+    });
     const { ask } = w.client(({ gate }) => ({
-      gate: { ...gate, ...stage.gate(), findTrusts: (issuer) => trusts.find(issuer) },
+      gate: { ...gate, ...stage.gate(), findTrusts: (token) => trusts.find(token) },
     }));
-    for (let n = 0; n < 50; n++) await ask(values, { key: stage.issuer.token({ iss: `https://${n}.example` }) });
-    expect(load).toHaveBeenCalledTimes(1);
+    // Two at once share a search.
+    const answers = await Promise.all(["1", "2"].map((jti) => ask(values, { key: stage.issuer.token({ jti }) })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    for (const others of [{ sub: "a stranger", repository_id: "1" }, { iss: "https://other.example" }, { sub: 7 }]) {
+      expect((await ask(values, { key: stage.issuer.token(others) })).status).toBe(401);
+    }
+    expect(read).toEqual([1, 0, 0, 0]);
+    const byOwner = await stage.add({ claims: new Map(Object.entries({ sub: "job", repository_owner_id: "2" })) });
+    const [row] = await w.sql`select found_by from api_keys where id = ${byOwner.id}`;
+    expect(row?.["found_by"]).toBe(foundByOf({ issuer: stage.issuer.url, claims: { sub: "job" } }));
+    await clear();
+  });
+
+  test("is not created beyond 10,000 in an organization, whatever their claims", async () => {
+    await using stage = await openStage(w);
+    const others: (() => Promise<unknown>)[] = [];
+    for (let n = 0; n < 20; n++) others.push(await copied(w, stage.trust.id, 500, { claims: { sub: `another ${n}` } }));
+    const claims = new Map([["sub", "one more"]]);
+    await expect(stage.add({ claims })).rejects.toThrow(
+      `${stage.slug} has 10001 trusts: revoke one that is no longer used.`,
+    );
+    expect((await stage.ask(stage.issuer.token())).status).toBe(200);
+    for (const clear of others) await clear();
+    await stage.add({ claims });
   });
 });
 
@@ -978,23 +1020,21 @@ async function copied(w: World, id: string, count: number, terms: object): Promi
   const trust = JSON.stringify({ ...JSON.parse(row.trust ?? ""), ...terms });
   const rows = Array.from({ length: count }, (_, n) => {
     const keyId = Bun.randomUUIDv7();
-    const made = { ...row, id: keyId, digest: Buffer.alloc(32, `${keyId}${n}`), trust };
+    const foundBy = foundByOf(JSON.parse(trust));
+    const made = { ...row, id: keyId, digest: Buffer.alloc(32, `${keyId}${n}`), trust, foundBy };
     return { ...made, grantSeal: sealGrant(w.installation.systemKeys.grant, made.digest, { ...made, keyId }) };
   });
   const ids = rows.map((one) => one.id);
-  await db.insert(k).values(rows);
+  for (let at = 0; at < rows.length; at += 500) await db.insert(k).values(rows.slice(at, at + 500));
   return async () => db.delete(k).where(inArray(k.id, ids));
 }
 
-function directoryOf({ keyhole, installation }: World, nowMs = () => 0, load = trustList(keyhole.database)) {
-  return new TrustDirectory(load, installation.systemKeys.grant, nowMs);
-}
-
-/** The issuers that a server fetches keys of in the background. */
-async function issuersOf(w: World): Promise<string[]> {
-  const trusts = directoryOf(w);
-  await trusts.refresh();
-  return trusts.issuers;
+function directoryOf(
+  { keyhole, installation }: World,
+  find: FindTrusts = trustFinder(keyhole.database),
+  nowMs = () => 0,
+): TrustDirectory {
+  return new TrustDirectory(find, installation.systemKeys.grant, nowMs);
 }
 
 /** Makes a token of exactly this many characters. Base64 cannot have every length, so the header varies too. */

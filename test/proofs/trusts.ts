@@ -136,13 +136,17 @@ export const trusts: readonly Proof[] = [
   {
     promise: "Keys are those of their issuer alone",
     edits: [
-      [
-        "src/serve/access/issuer-keys.ts",
-        "let state = this.#issuers.get(issuer);",
-        "let state = [...this.#issuers.values()][0];",
-      ],
+      ["src/serve/access/issuer-keys.ts", "const name = `${isPublic} ${issuer}`;", "const name = `${isPublic}`;"],
     ],
     fails: [trustsTest, "by the key of another issuer that has the same kid"],
+  },
+  {
+    promise: "What persons' issuers may not reach says nothing of what an operator's may",
+    edits: [["src/serve/access/issuer-keys.ts", "const name = `${isPublic} ${issuer}`;", "const name = issuer;"]],
+    fails: [
+      "unit/issuer-keys",
+      "that may be had on the internet alone say nothing of those that an operator's trust may reach",
+    ],
   },
   {
     promise: "Discovery names the issuer itself",
@@ -198,22 +202,16 @@ export const trusts: readonly Proof[] = [
     edits: [
       [
         "src/serve/access/trust-directory.ts",
-        "text === null || !isSameMac(grantSeal, sealGrant(this.#grantKey, digest, row))",
+        "text === null || !isSameMac(grantSeal, sealGrant(grantKey, digest, row))",
         "text === null || !isSameMac(grantSeal, row.grantSeal)",
       ],
     ],
     fails: [trustsTest, "of a trust to which SQL gave another issuer"],
   },
   {
-    promise: "Strangers' tokens cost no statement each",
-    edits: [
-      [
-        "src/serve/access/trust-directory.ts",
-        "if (this.#nowMs() - this.#loadedAtMs >= freshMs) await",
-        "if (this.#nowMs() - this.#loadedAtMs >= freshMs * 0) await",
-      ],
-    ],
-    fails: [trustsTest, "costs no statement for each stranger's token"],
+    promise: "A token makes a server read the trusts of its own claims alone",
+    edits: [["src/serve/access/token.ts", "JSON.stringify([issuer, ...pin])", "JSON.stringify([issuer])"]],
+    fails: [trustsTest, "is found by its issuer and a claim, and no others are read, however many there are"],
   },
   {
     promise: "Strangers' tokens cost a server a few megabytes at most",
@@ -223,7 +221,7 @@ export const trusts: readonly Proof[] = [
   {
     promise: "No trust is made that servers would not look at",
     edits: [
-      ["src/store/lookups.ts", " || bytes > trustsBytesMax - termsBytesMax - projectsBytesMax;", " || bytes < 0;"],
+      ["src/people/keys/trusts.ts", " || bytesOf(found) > trustsBytesMax - termsBytesMax - projectsBytesMax)", ")"],
     ],
     fails: [trustsTest, "is not created beyond 256 valid ones"],
   },
@@ -308,9 +306,9 @@ export const trusts: readonly Proof[] = [
     promise: "Servers ask a person's issuer on the internet alone",
     edits: [
       [
-        "src/serve/access/trust-directory.ts",
-        ".every(({ pinned, terms }) => pinned !== null || terms.isPublic)",
-        ".every(({ pinned, terms }) => pinned !== null && terms.isPublic)",
+        "src/serve/gates/admit.ts",
+        "published.every(({ terms }) => terms.isPublic)",
+        "published.every(({ terms }) => !terms.isPublic)",
       ],
     ],
     fails: [trustsTest, "names an issuer that servers ask on the internet alone"],

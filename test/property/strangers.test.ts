@@ -4,8 +4,9 @@ import { basename, join } from "node:path";
 import fc from "fast-check";
 import { verifyAudit } from "../../src/people/audit/audit-chain.ts";
 import { createTrust } from "../../src/people/keys/trusts.ts";
+import type { Token } from "../../src/serve/access/token.ts";
 import { TrustDirectory } from "../../src/serve/access/trust-directory.ts";
-import { trustList } from "../../src/store/lookups.ts";
+import { trustFinder } from "../../src/store/lookups.ts";
 import { requestOf } from "../support/answer.ts";
 import { impatient } from "../support/attack.ts";
 import { listAudit } from "../support/audit.ts";
@@ -148,8 +149,8 @@ async function openStage(w: World) {
   const reach = { organization: own.organization.slug, name: "ci", projects: null, environments: null };
   const terms = { issuer, audience, claims: new Map([["sub", "us"]]), readsPerJob: 1 };
   await createTrust(w.admin, { ...reach, ...terms, jwks: JSON.stringify({ keys: [publicJwk("one", signing)] }) });
-  const trusts = new TrustDirectory(trustList(w.keyhole.database), w.installation.systemKeys.grant, () => 0);
-  const gate = { nowUs: impatient(), findTrusts: (of: string) => trusts.find(of) };
+  const trusts = new TrustDirectory(trustFinder(w.keyhole.database), w.installation.systemKeys.grant, () => 0);
+  const gate = { nowUs: impatient(), findTrusts: (token: Token) => trusts.find(token) };
   const { handle } = mcpClient(w, (keyhole) => ({ gate: { ...keyhole.gate, ...gate } }));
   const token = (claims: object, header: object = {}) => {
     const job = { sub: "us", jti: crypto.randomUUID(), ...claims };

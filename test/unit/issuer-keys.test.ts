@@ -100,13 +100,13 @@ describe("the keys of an issuer", () => {
       () => now.ms,
     );
     const kidsOf = (set: KeySet | undefined) => set?.keys.map((one) => (one as { kid?: string }).kid) ?? [];
-    const kids = async (unfit?: KeySet) => kidsOf(await keys.find(issuer, unfit));
+    const kids = async (unfit?: KeySet) => kidsOf(await keys.find(issuer, false, unfit));
     return { keys, now, state, kids };
   }
 
   test("are replaced as a whole when they do not verify a token, at most every 30 s", async () => {
     const { keys, now, state, kids } = stage();
-    const first = await keys.find(issuer);
+    const first = await keys.find(issuer, false);
     state.kids = ["two"];
     expect(await kids(first)).toEqual(["one"]);
     now.ms = 29_999;
@@ -120,27 +120,31 @@ describe("the keys of an issuer", () => {
     expect(state.asked).toBe(2);
   });
 
-  test("are refreshed in the background within the hour, and forgotten with the last trust", async () => {
-    const { keys, now, state, kids } = stage();
-    keys.keep([issuer]);
+  test("are fetched again after 50 minutes, while the token that comes then is judged by those there are", async () => {
+    const { now, state, kids } = stage();
     expect(await kids()).toEqual(["one"]);
     now.ms = 49 * minuteMs;
-    keys.keep([issuer]);
-    expect(state.asked).toBe(1);
+    expect([await kids(), state.asked]).toEqual([["one"], 1]);
+    state.kids = ["two"];
     now.ms = 50 * minuteMs;
-    keys.keep([issuer]);
-    expect(state.asked).toBe(2);
-    keys.keep([]);
-    keys.keep([issuer]);
-    expect(state.asked).toBe(3);
+    expect([await kids(), state.asked]).toEqual([["one"], 2]);
+    for (let n = 0; n < 10; n++) await Promise.resolve();
+    expect([await kids(), state.asked]).toEqual([["two"], 2]);
+  });
+
+  test("that may be had on the internet alone say nothing of those that an operator's trust may reach", async () => {
+    const { keys, state, kids } = stage();
+    state.kids = [];
+    expect(await keys.find(issuer, true)).toBeUndefined();
+    state.kids = ["one"];
+    expect([await kids(), state.asked]).toEqual([["one"], 2]);
   });
 
   test("stay for a day if the issuer is away, which the log says once, and then that it is back", async () => {
-    const { keys, now, state, kids } = stage();
+    const { now, state, kids } = stage();
     expect(await kids()).toEqual(["one"]);
     state.kids = [];
     for (now.ms = 0; now.ms < 24 * 60 * minuteMs; now.ms += 30 * minuteMs) {
-      keys.keep([issuer]);
       expect(await kids()).toEqual(["one"]);
     }
     expect(await kids()).toEqual([]);
@@ -154,8 +158,8 @@ describe("the keys of an issuer", () => {
   test("are asked for once by many requests at the same time, and no more than 1,024 wait for one issuer", async () => {
     const { keys, state, kids } = stage();
     const waiting = Array.from({ length: 1024 }, () => kids());
-    await expect(keys.find(issuer)).rejects.toMatchObject({ code: "rate_limited", detail: { retryAfterS: 1 } });
-    expect(await keys.find("https://other.example")).toBeUndefined();
+    await expect(keys.find(issuer, false)).rejects.toMatchObject({ code: "rate_limited", detail: { retryAfterS: 1 } });
+    expect(await keys.find("https://other.example", false)).toBeUndefined();
     expect(new Set((await Promise.all(waiting)).flat())).toEqual(new Set(["one"]));
     expect([state.asked, await kids()]).toEqual([2, ["one"]]);
   });

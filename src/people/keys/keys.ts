@@ -15,7 +15,7 @@ import {
   surfacesByDefault,
 } from "../../serve/access/grant.ts";
 import { hasSomewhere, meets, type ProjectPlace } from "../../serve/access/rights.ts";
-import { parseTerms, type Terms } from "../../serve/access/token.ts";
+import { foundByOf, parseTerms, type Terms } from "../../serve/access/token.ts";
 import { projectsBytesMax } from "../../store/reach.ts";
 import { type AdminContext, within, writing } from "../desk/context.ts";
 import { findById, noId, shortIds } from "../desk/ids.ts";
@@ -100,12 +100,14 @@ export async function createCredential(admin: AdminContext, asked: NewKey, prese
       expiresAt: asked.expiresInMs === undefined ? null : now + asked.expiresInMs,
       trust: typeof presented === "string" ? null : JSON.stringify(presented),
     };
+    const foundBy = typeof presented === "string" ? null : foundByOf(presented);
     const { keyId: id, ...reach } = grant;
     // Nobody can present an id as a key, so this digest only makes the row one that the server can look up.
     const digest = digestKey(admin.systemKeys.pepper, typeof presented === "string" ? presented : id);
     const row = {
       id,
       ...reach,
+      foundBy,
       name: displayName(type, asked.name ?? `${type} of ${new Date(now).toISOString().slice(0, 10)}`),
       digest,
       revokedAt: null,

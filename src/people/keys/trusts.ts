@@ -1,11 +1,13 @@
+import { and, eq, gt, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
 import { isIssuer, issuerRule } from "../../core/json-request.ts";
 import { isPublicUrl } from "../../core/public-fetch.ts";
 import { Refused } from "../../core/refused.ts";
 import { spiffeIdBytesMax } from "../../core/words/spiffe.ts";
-import { parseKeySet, type Terms, type Trust, usableKeys, usableKinds } from "../../serve/access/token.ts";
-import { TrustDirectory } from "../../serve/access/trust-directory.ts";
-import { trustList, trustsFull } from "../../store/lookups.ts";
-import { termsBytesMax } from "../../store/reach.ts";
+import type { GrantRow } from "../../serve/access/grant.ts";
+import { foundByOf, parseKeySet, type Terms, type Trust, usableKeys, usableKinds } from "../../serve/access/token.ts";
+import { readTrust } from "../../serve/access/trust-directory.ts";
+import { trustFinder, trustsBytesMax, trustsMax } from "../../store/lookups.ts";
+import { projectsBytesMax, termsBytesMax } from "../../store/reach.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { requireWord } from "../desk/validate.ts";
@@ -52,28 +54,56 @@ export async function createTrust(admin: AdminContext, asked: NewTrust) {
   };
 }
 
-/** The valid trusts that name an issuer, as servers see them. */
-export function validTrusts(admin: AdminContext, issuer: string): Promise<readonly Trust[]> {
-  return new TrustDirectory(trustList(admin.database), admin.systemKeys.grant, admin.now).find(issuer);
+/** The valid trusts that name an issuer, whatever their claims. */
+export async function validTrusts(admin: AdminContext, issuer: string): Promise<readonly Trust[]> {
+  const { apiKeys: k } = admin.database.tables;
+  // The issuer is the first member of the terms.
+  const begins = sql`${admin.database.indexOf(k.trust, sql`${`{"issuer":${JSON.stringify(issuer)},`}`)} = 1`;
+  const rows = await admin.database.db
+    .select()
+    .from(k)
+    .where(and(isValid(admin), begins));
+  return rows.flatMap((row) => readTrust({ ...row, keyId: row.id }, admin.systemKeys.grant) ?? []);
 }
 
-/** @throws Refused `bound` if servers would not find one more, or an organization's persons made as many as they may */
+/** Whether a row is a trust that has not ended. */
+function isValid({ database, now }: AdminContext): SQL | undefined {
+  const { apiKeys: k } = database.tables;
+  return and(isNotNull(k.foundBy), isNull(k.revokedAt), or(isNull(k.expiresAt), gt(k.expiresAt, now())));
+}
+
+/** @throws Refused `bound` if servers would not find one more, or an organization or its persons have made all they may */
 async function requireRoom(admin: AdminContext, slug: string | undefined, terms: Terms): Promise<void> {
-  // As servers count them: those count, too, that this person does not see.
-  const trusts = await trustList(admin.database)();
-  const full = trustsFull(trusts);
-  if (full !== undefined) throw new Refused("bound", `${full}: revoke one that is no longer used.`);
-  if (admin.rights === "operator") return;
   const organization = await findOrganization(admin, slug);
-  const own = trusts.filter(({ organizationId }) => organizationId === organization.id);
-  const texts = own.flatMap(({ trust, projects }) => [trust ?? "", projects ?? ""]);
-  const bytes = Buffer.byteLength([...texts, JSON.stringify(terms)].join(""));
+  const { apiKeys: k } = admin.database.tables;
+  const isIts = and(eq(k.organizationId, organization.id), isValid(admin));
+  const count = await admin.database.db.$count(k, isIts);
+  if (count >= organizationMax) {
+    throw new Refused("bound", `${organization.slug} has ${count} trusts: revoke one that is no longer used.`);
+  }
+  // As servers find them: those count, too, that this person does not see.
+  const found = await trustFinder(admin.database)([foundByOf(terms)]);
+  if (found.length >= trustsMax || bytesOf(found) > trustsBytesMax - termsBytesMax - projectsBytesMax) {
+    const bound = `Servers look at ${trustsMax}, or at 4 MiB of terms and project lists`;
+    const words = `${found.length} trusts have this issuer and claim already. ${bound}: revoke one that is no longer used.`;
+    throw new Refused("bound", words);
+  }
+  if (admin.rights === "operator") return;
+  const own = found.filter(({ organizationId }) => organizationId === organization.id);
+  const bytes = bytesOf(own) + Buffer.byteLength(JSON.stringify(terms));
   if (own.length < personsTrustsMax && bytes <= personsBytesMax) return;
-  const words = `${organization.slug} has as many trusts as persons may make: revoke one, or ask an operator.`;
+  const words = `${organization.slug} has as many trusts with this issuer and claim as persons may make: revoke one, or ask an operator.`;
   throw new Refused("bound", words);
 }
 
-/** The most valid trusts of an organization, and bytes of their terms, to which a person may add one. */
+/** Of terms and project lists. */
+function bytesOf(rows: readonly GrantRow[]): number {
+  return rows.reduce((sum, { trust, projects }) => sum + Buffer.byteLength(`${trust}${projects ?? ""}`), 0);
+}
+
+/** The most valid trusts of an organization. */
+const organizationMax = 10_000;
+/** The most that a token finds by one claim, and bytes of their terms, to which a person may add one. */
 const personsTrustsMax = 200;
 const personsBytesMax = 512 * 1024;
 

@@ -118,11 +118,37 @@ export async function verifyToken(
   const from = `token of ${shown(token.issuer)}`;
   if (another) throw new Fault("unauthorized", `${from}: it fits several trusts, ${idsOf(fitting)}`);
   if (trust) return trust;
-  const [reason = "no trust names its issuer", ...others] = reasons;
+  const pins = pinsOf(token.payload).map(([name, value]) => ` and its ${name} ${shown(value)}`);
+  const [reason = `no trust names its issuer${pins.join(", or")}`, ...others] = reasons;
   const why = others.length === 0 ? reason : `it fits none: ${[reason, ...others.slice(0, 2)].join("; ")}`;
   const which = trusts.length === 1 ? `trust ${idsOf(trusts)}` : `${trusts.length} trusts`;
   const Refusal = reasons.values().some((one) => unknownSigner.has(one)) ? UnknownSigner : Fault;
   throw new Refusal("unauthorized", `${from}: ${why} (${which})`);
+}
+
+/** Claims that say whose tokens these are, as providers call them: those that name the fewest tokens come first. */
+const pinNames = [
+  ...["sub", "repository_id", "project_id", "repositoryUuid", "oidc.circleci.com/project-id", "terraform_workspace_id"],
+  ...["terraform_project_id", "repository_owner_id", "namespace_id", "workspaceUuid", "organization_id"],
+  "terraform_organization_id",
+];
+
+function pinsOf(claims: Readonly<Record<string, unknown>>): (readonly [name: string, value: unknown])[] {
+  return pinNames.filter((name) => Object.hasOwn(claims, name)).map((name) => [name, claims[name]]);
+}
+
+/** What a trust is found by, so that a token makes a server read the trusts of its own claims alone: its first pin. */
+export function foundByOf({ issuer, claims }: Pick<Terms, "issuer" | "claims">): string {
+  return foundBy(issuer, pinsOf(claims)[0]);
+}
+
+/** What each trust is found by that this token may meet. */
+export function foundByAny({ issuer, payload }: Pick<Token, "issuer" | "payload">): string[] {
+  return [undefined, ...pinsOf(payload)].map((pin) => foundBy(issuer, pin));
+}
+
+function foundBy(issuer: string, pin: readonly unknown[] = []): string {
+  return sha256Of(JSON.stringify([issuer, ...pin]));
 }
 
 /** The claims that name a run, as providers call them. */

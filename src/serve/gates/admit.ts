@@ -18,6 +18,7 @@ import {
   jobOf,
   type KeySet,
   readToken,
+  type Token,
   type Trust,
   UnknownSigner,
   verifyToken,
@@ -36,10 +37,10 @@ export type Gatekeeper = {
   readonly pepper: Uint8Array;
   readonly seals: GrantSeals;
   readonly lookUp: (lookup: KeyLookup) => Promise<KeyRow | undefined>;
-  /** The trusts that name an issuer. */
-  readonly findTrusts: (issuer: string) => Promise<readonly Trust[]>;
-  /** The keys that an issuer publishes. It may wait for 2 s for them, or for newer ones than those that verified nothing. */
-  readonly findIssuerKeys: (issuer: string, unfit?: KeySet) => Promise<KeySet | undefined>;
+  /** The trusts that have the issuer and one claim of a token. */
+  readonly findTrusts: (token: Token) => Promise<readonly Trust[]>;
+  /** The keys that an issuer publishes, as `IssuerKeys` finds them. It may wait for 2 s for them, or for newer ones than those that verified nothing. */
+  readonly findIssuerKeys: (issuer: string, isPublic: boolean, unfit?: KeySet) => Promise<KeySet | undefined>;
   readonly limiter: Limiter;
   /** Buckets shared with other processes, which then decide instead of the limiter's own. Never rejects. */
   readonly shared?: { take: (...call: Parameters<Limiter["take"]>) => Decision | Promise<Decision> } | undefined;
@@ -151,22 +152,25 @@ type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 /** The turn does not include the wait for an issuer: an issuer that is down must not hold up others. */
 async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, inTurn: InTurn) {
   const token = readToken(text);
-  const trusts = await gate.findTrusts(token.issuer);
-  const isPublished = trusts.some(({ pinned }) => pinned === null);
-  const identify = (published: KeySet | undefined) =>
+  const trusts = await inTurn(() => gate.findTrusts(token));
+  const published = trusts.filter(({ pinned }) => pinned === null);
+  const isPublic = published.every(({ terms }) => terms.isPublic);
+  const findKeys = async (unfit?: KeySet) =>
+    published.length === 0 ? undefined : gate.findIssuerKeys(token.issuer, isPublic, unfit);
+  const identify = (keys: KeySet | undefined) =>
     inTurn(async () => {
-      const trust = await verifyToken(token, trusts, published, gate.now());
+      const trust = await verifyToken(token, trusts, keys, gate.now());
       const { digest } = trust;
       const row = await gate.lookUp({ digest, ...lookup });
       return { ...authenticate(row, digest, gate.seals), token: wordsOf(token), job: jobOf(token, trust) };
     });
-  const published = isPublished ? await gate.findIssuerKeys(token.issuer) : undefined;
+  const keys = await findKeys();
   try {
-    return await identify(published);
+    return await identify(keys);
   } catch (error) {
-    if (!(error instanceof UnknownSigner && isPublished)) throw error;
-    const newer = await gate.findIssuerKeys(token.issuer, published);
-    if (newer === published) throw error;
+    if (!(error instanceof UnknownSigner)) throw error;
+    const newer = await findKeys(keys);
+    if (newer === keys) throw error;
     return identify(newer);
   }
 }

@@ -16,14 +16,13 @@ import { etagKeyOf } from "../../seal/keyring.ts";
 import { contentQueries } from "../../store/contents.ts";
 import { type Database, databaseErrorCode } from "../../store/database.ts";
 import { nextExpiry, pruneJobReads } from "../../store/expiry.ts";
-import { keyLookups, keyUseWriter, trustList } from "../../store/lookups.ts";
+import { keyLookups, keyUseWriter, trustFinder } from "../../store/lookups.ts";
 import { projectQueries } from "../../store/projects.ts";
 import { requestQueries } from "../../store/requests.ts";
 import { setQueries } from "../../store/sets.ts";
 import { GrantSeals } from "../access/grant-seals.ts";
 import { IssuerKeys } from "../access/issuer-keys.ts";
 import { KeyUses } from "../access/key-uses.ts";
-import type { KeySet } from "../access/token.ts";
 import { TrustDirectory } from "../access/trust-directory.ts";
 import { Alarms } from "../gates/alarms.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
@@ -78,7 +77,6 @@ export async function openKeyhole(
   const limits = await openLimits(buckets, log);
   const uses = openKeyUses(background);
   const jobReads = openJobReads(background);
-  const trusts = openTrusts(lookups, systemKeys.grant, log);
   const watch = await openWatch(checkpoint, databases.watch, log);
   const memory = new MemoryBudget();
   const drain = new Drain();
@@ -88,7 +86,7 @@ export async function openKeyhole(
   return {
     gate: {
       ...limits.gate,
-      ...trusts.gate,
+      ...openTrusts(lookups, systemKeys.grant, log),
       alarms: journals.alarms,
       pepper: systemKeys.pepper,
       seals: new GrantSeals(systemKeys.grant),
@@ -121,7 +119,7 @@ export async function openKeyhole(
     drain,
     announceCommands: commands.announce,
     close: async () => {
-      for (const part of [jobReads, trusts, watch, limits]) part.close();
+      for (const part of [jobReads, watch, limits]) part.close();
       await traces?.close();
       await Promise.all([journals.close(), commands.close()]);
       await uses.close();
@@ -321,33 +319,18 @@ async function openWatch(checkpoint: NewestCheckpoint, database: Database, log: 
 
 const notCompared = (reason: string) => ({ event: "checkpoint_not_compared", reason });
 
-/** The trusts and their issuers' keys. Both are fetched at the start; after that, keys only if a trust needs them. */
+/** The trusts and their issuers' keys, as tokens need them. */
 function openTrusts(lookups: Database, grantKey: Uint8Array, log: Log) {
   const monotonicMs = () => performance.now();
-  const trusts = new TrustDirectory(trustList(lookups), grantKey, monotonicMs);
+  const trusts = new TrustDirectory(trustFinder(lookups), grantKey, monotonicMs);
   const noteIssuer = (issuer: string, failure?: string) =>
     log({ event: "issuer", issuer, ok: !failure, reason: failure });
-  const fetchOf = (url: string, issuer: string) => fetchJson(url, trusts.isPublic(issuer));
-  const issuerKeys = new IssuerKeys(fetchOf, noteIssuer, monotonicMs);
-  const refresh = async () => {
-    // Without the database no token is accepted either.
-    await trusts.refresh().catch(() => {});
-    issuerKeys.keep(trusts.issuers);
-  };
-  void refresh();
-  const timer = setInterval(() => trusts.issuers.length > 0 && refresh(), issuersEveryMs);
-  return {
-    gate: {
-      findTrusts: (issuer: string) => trusts.find(issuer),
-      findIssuerKeys: (issuer: string, unfit?: KeySet) => issuerKeys.find(issuer, unfit),
-    },
-    close: () => clearInterval(timer),
-  };
+  const keys = new IssuerKeys(fetchJson, noteIssuer, monotonicMs);
+  return { findTrusts: trusts.find.bind(trusts), findIssuerKeys: keys.find.bind(keys) };
 }
 
 const recordDeadlineMs = 2000;
 const usesEveryMs = 1000;
-const issuersEveryMs = 10_000;
 const checkpointEveryMs = 60_000;
 const compareEveryMs = 10_000;
 /** After the database did not answer. */

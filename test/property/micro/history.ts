@@ -1,9 +1,10 @@
 import { type Environment, environments } from "../../../src/core/names.ts";
 import { mintKey } from "../../../src/serve/access/api-key.ts";
+import type { Token } from "../../../src/serve/access/token.ts";
 import { TrustDirectory } from "../../../src/serve/access/trust-directory.ts";
 import type { Limiter } from "../../../src/serve/limit/limiter.ts";
 import { type OpenKeyhole, openKeyhole } from "../../../src/serve/process/compose.ts";
-import { trustList } from "../../../src/store/lookups.ts";
+import { trustFinder } from "../../../src/store/lookups.ts";
 import { answerOf } from "../../support/answer.ts";
 import { type Dice, diceOf } from "../../support/attack.ts";
 import { listAudit } from "../../support/audit.ts";
@@ -61,8 +62,8 @@ export class Stage {
     const opened = await openKeyhole(w.installation, (event) => w.log.push(event));
     // A server may know of a new trust a tenth of a second late.
     let looks = 0;
-    const trusts = new TrustDirectory(trustList(w.admin.database), w.admin.systemKeys.grant, () => 1000 * looks++);
-    const findTrusts = (issuer: string) => trusts.find(issuer);
+    const trusts = new TrustDirectory(trustFinder(w.admin.database), w.admin.systemKeys.grant, () => 1000 * looks++);
+    const findTrusts = (token: Token) => trusts.find(token);
     const gate = { ...opened.gate, findTrusts, nowUs: () => clock.nowUs, now: () => clock.nowMs };
     const real = { ...opened, gate };
     const started: Pair = { real, client: clientOf(real), small: new Server(store, clock), lane: undefined };
