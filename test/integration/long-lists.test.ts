@@ -14,6 +14,7 @@ import type { List } from "../../src/people/desk/outcome.ts";
 import { Permit } from "../../src/people/desk/permit.ts";
 import { writeRoster } from "../../src/people/desk/roster.ts";
 import { createTrust } from "../../src/people/keys/trusts.ts";
+import { findNames } from "../../src/people/projects/find-operations.ts";
 import { digestKey } from "../../src/serve/access/api-key.ts";
 import { sealGrant } from "../../src/serve/access/grant.ts";
 import { encodePersons } from "../../src/serve/access/roster.ts";
@@ -130,6 +131,18 @@ describeBoth("a long list", (w) => {
     }
     const lists = ["/audit", "/find", "/keys", "/keys/new", "/p/:org/:project/:kind", "/p/:org/:project/access"];
     expect(long.sort()).toEqual([...lists, "/persons/:name", "/projects", "/requests"]);
+  });
+
+  test("of sets that cannot be searched names the first ones, and says how many there are", async () => {
+    const lost = 9 * count;
+    const more = `… and ${lost - 21} more.`;
+    const { document, ends } = await performed(findNames, w.admin, { part: "many" });
+    const { warnings } = document as { warnings: readonly string[] };
+    expect([warnings.length, warnings.at(-2), ends?.message]).toEqual([22, more, `${lost} sets were not searched.`]);
+    const visitor = await visitorOf(w);
+    const { html } = await visitor.page("/find?q=many");
+    expect([html.match(/by other means than Keyhole/g)?.length, html.includes(more)]).toEqual([21, true]);
+    expect((await visitor.page("/find/offers?q=many")).html).toContain(`. ${lost} sets could not be searched."`);
   });
 
   test("of a command has the oldest too, or says that there are more", async () => {

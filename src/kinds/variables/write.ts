@@ -3,6 +3,7 @@ import { Cut } from "../../core/cut.ts";
 import { compareBytes, type Environment, isVariableName, variableValueBytesMax } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { didYouMean } from "../../core/words/nearest.ts";
+import { firstLines } from "../../core/words/text.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare } from "../../people/desk/context.ts";
 import { Permit } from "../../people/desk/permit.ts";
 import {
@@ -377,7 +378,7 @@ export async function listDueVariables(admin: AdminContext, withinMs: number): P
 }
 
 /**
- * The same, the first ones first, and a sentence for each set that is damaged.
+ * The same, the first ones first, and sentences for damaged sets: the first of them and how many more.
  * @param projectsMax - looks at this many projects at most: those whose days come first
  */
 export async function findDueVariables(admin: AdminContext, withinMs: number, projectsMax = Number.POSITIVE_INFINITY) {
@@ -418,7 +419,7 @@ export async function findDueVariables(admin: AdminContext, withinMs: number, pr
   }
   found.sort((a, b) => a.dueAt - b.dueAt);
   const isWhole = marked.slice(projectsMax).every(({ first }) => first > now + withinMs);
-  return { due: new Cut(found, isWhole), damage: damages };
+  return { due: new Cut(found, isWhole), damage: firstLines(damages) };
 }
 
 /** A variable whose name and value may be stored. */

@@ -23,8 +23,8 @@ export const findNames = operation({
     const columns = columnsOf(await shortKeyIds(admin), await shortRequestIds(admin), found.found);
     const none = `Nothing that you may see has ${JSON.stringify(part)} in its name or its note.`;
     const { warnings } = found;
-    const unread = `${counted(warnings.length, "set was", "sets were")} not searched.`;
-    const ends = warnings.length === 0 ? {} : { ends: new Problem(exits.unavailable, "unread", unread) };
+    const unread = `${counted(found.unread, "set was", "sets were")} not searched.`;
+    const ends = found.unread === 0 ? {} : { ends: new Problem(exits.unavailable, "unread", unread) };
     const document = { found: found.found, count: found.count, warnings };
     return { ...list(found.found, columns, none), document, warnings, sentence: moreThan(found), ...ends };
   },

@@ -33,7 +33,7 @@ import { firstKind, pathOf, recentMax, recentProjects } from "./page.tsx";
 export async function offered(visit: Visit): Promise<Answer> {
   const part = visit.query("q")?.trim() ?? "";
   if (part === "") return { offers: await destinations(visit), said: "Type a part of a name." };
-  const { found, count, warnings } = await find(visit.admin, part);
+  const { found, count, unread } = await find(visit.admin, part);
   const whatOf = whatsOf(found);
   const offers = found.slice(0, offersMax).map((hit) => {
     const about = [whatOf(hit), placeOf(hit), ...(hit.environments ?? hit.projects ?? []), hit.note ?? ""];
@@ -41,7 +41,10 @@ export async function offered(visit: Visit): Promise<Answer> {
   });
   const said =
     count === 0 ? "Nothing that you may see has this in its name or its note." : `${counted(count, "name")}.`;
-  const more = [count > offersMax && "Enter lists them.", ...warnings].filter(Boolean);
+  const more = [
+    count > offersMax && "Enter lists them.",
+    unread > 0 && `${counted(unread, "set")} could not be searched.`,
+  ].filter(Boolean);
   return { offers, said: [said, ...more].join(" ") };
 }
 

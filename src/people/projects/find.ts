@@ -2,6 +2,7 @@ import { asc, eq, sql } from "drizzle-orm";
 import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { hasPart, mayHavePart, rankOf, requirePart } from "../../core/words/name-part.ts";
+import { firstLines } from "../../core/words/text.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { isMachinesOnly } from "../../seal/canary.ts";
 import type { Entry } from "../../serve/sets/kind.ts";
@@ -47,7 +48,9 @@ export type SearchResult = {
   readonly before: number;
   /** What the last of these is called, if others come after it. */
   readonly last: string | undefined;
-  /** What could not be searched. */
+  /** How many sets could not be searched. */
+  readonly unread: number;
+  /** Which, or the first of them and how many more. */
   readonly warnings: readonly string[];
 };
 
@@ -71,10 +74,10 @@ export async function find(
 ): Promise<SearchResult> {
   requirePart(part);
   const search = { admin, part, isNamed: hasPart(part), hits: new Hits(part, after), paths: new Set<string>() };
-  const warnings = await findInProjects(search, organization);
+  const damage = await findInProjects(search, organization);
   await findBeside(search, organization);
   const { best, count, before, last } = search.hits;
-  return { found: best, count, before, last, warnings };
+  return { found: best, count, before, last, unread: damage.length, warnings: firstLines(damage) };
 }
 
 type Search = {
@@ -90,12 +93,12 @@ type Search = {
 async function findInProjects(search: Search, organization: string | undefined): Promise<string[]> {
   const { admin, part, isNamed, hits, paths } = search;
   const mayHave = mayHavePart(part);
-  const warnings: string[] = [];
+  const damages: string[] = [];
   const projects = await projectsIn(admin, organization);
   for await (const { project, listings, damage } of listingsAcross(admin, projects, everyKind)) {
     const place = { organization: project.organization.slug, project: project.slug };
     paths.add(projectPath(project));
-    warnings.push(...damage);
+    damages.push(...damage);
     if (isNamed(project.slug) || isNamed(project.name)) hits.add({ type: "project", ...place, name: project.slug });
     for (const [{ item, nameOf }, some] of Map.groupBy(listings, ({ descriptor }) => descriptor)) {
       const places = new Map<string, Pick<Hit, "note" | "machinesOnly"> & { environments: Environment[] }>();
@@ -112,7 +115,7 @@ async function findInProjects(search: Search, organization: string | undefined):
       for (const [name, found] of places) hits.add({ type: item, ...place, name, ...found });
     }
   }
-  return warnings;
+  return damages;
 }
 
 /** What a hit is, in words. */
