@@ -7,6 +7,9 @@ const client = "unit/keyhole-client";
 const follow = "src/client/npm/follow.ts";
 const followTest = "unit/follow";
 const request = "src/core/json-request.ts";
+const python = "docs/clients/keyhole.py";
+const copies = "blackbox/clients";
+const runProcess = "blackbox/run-process";
 
 /** What clients take from servers, and give to commands. */
 export const clients: readonly Proof[] = [
@@ -140,6 +143,88 @@ export const clients: readonly Proof[] = [
     promise: "An empty list of paths is not sent for all files",
     edits: [[npm, "if (paths?.length === 0) throw", "if (paths?.length === -1) throw"]],
     fails: [client, "no paths, which would be all"],
+  },
+  {
+    promise: "No process of Keyhole is left beside the command",
+    edits: [
+      [
+        "src/cli/run.ts",
+        "launch(first, (command) => replaceBy(command, context.inherited));",
+        "void [launch, replaceBy];",
+      ],
+    ],
+    fails: [runProcess, "with its process id, and no process of Keyhole is left"],
+  },
+  {
+    promise: "The environment arrives byte for byte",
+    edits: [
+      [
+        "src/core/settings/inherited.ts",
+        '    return readFileSync("/proc/self/environ", "latin1").split("\\0").slice(0, -1);',
+        '    if (readFileSync) throw new Error("not read");\n    return [];',
+      ],
+      [
+        "src/core/settings/inherited.ts",
+        "      if (mayBeChanged(name, value)) throw wouldChange(name);\n      return bytesOf",
+        "      return bytesOf",
+      ],
+    ],
+    fails: [runProcess, "with --preserve-env in place of a fetched one"],
+  },
+  {
+    promise: "Open descriptors arrive at the command",
+    edits: [["src/cli/replace.ts", "    libc()?.fcntl(fd, setDescriptorFlags, 0n);\n", ""]],
+    fails: [runProcess, "reach the command, and no other does"],
+  },
+  {
+    promise: "Descriptors arrive with their flags",
+    edits: [
+      [
+        "src/cli/replace.ts",
+        "    libc()?.fcntl(fd, setStatusFlags, BigInt(flags));\n",
+        "    void [setStatusFlags, flags];\n",
+      ],
+    ],
+    fails: [runProcess, "keep their flags"],
+  },
+  {
+    promise: "No signal is ignored by the command",
+    edits: [
+      [
+        "src/cli/replace.ts",
+        "for (const signal of ignoredSignals()) system.signal(signal, defaultAction);",
+        "void [ignoredSignals, defaultAction];",
+      ],
+    ],
+    fails: [runProcess, "are neither blocked nor ignored"],
+  },
+  {
+    promise: "Process 1 leaves no zombie",
+    edits: [
+      [
+        "src/cli/run.ts",
+        "const reap = process.pid === 1 ? reapOrphans : undefined;",
+        "const reap = process.pid === 1 && reapOrphans.length > 9 ? reapOrphans : undefined;",
+      ],
+    ],
+    fails: [runProcess, "run --watch leaves no zombie of a process whose parent ended"],
+  },
+  {
+    promise: "The reader for Python takes no endless answer",
+    edits: [
+      [
+        python,
+        "            if len(body) > ANSWER_BYTES_MAX:\n",
+        "            if len(body) > ANSWER_BYTES_MAX * 10**9:\n",
+      ],
+    ],
+    fails: [copies, "no end"],
+    hangs: true,
+  },
+  {
+    promise: "The reader for Python takes no answer that is cut off",
+    edits: [[python, "        if response.length:\n", "        if response.length and not body:\n"]],
+    fails: [copies, "an answer that is cut off"],
   },
   {
     promise: "Only the key's own signature of SHA256SUMS counts",

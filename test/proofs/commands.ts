@@ -1,5 +1,6 @@
 import type { Proof } from "./proof.ts";
 
+const transcripts = "blackbox/transcripts-here";
 const rotation = "src/people/rotation/rotation.ts";
 const wholeFile = "src/core/whole-file.ts";
 const write = "src/kinds/variables/write.ts";
@@ -72,6 +73,11 @@ export const commands: readonly Proof[] = [
     ],
   },
   {
+    promise: "A database that is a link is refused",
+    edits: [[installation, "  refuseLink(path);\n", "  void refuseLink;\n"]],
+    fails: [transcripts, "A database that is a link is refused, and nothing is made where the link leads"],
+  },
+  {
     promise: "A lock between processes lasts until it is released",
     edits: [[file, "  held.set(name, file);\n", ""]],
     fails: ["integration/migrate", "a lock between processes is held though nothing refers to it"],
@@ -87,6 +93,17 @@ export const commands: readonly Proof[] = [
       [installation, "if (lock === undefined) throw new HostRefused", "if (lock === null) throw new HostRefused"],
     ],
     fails: ["integration/migrate", "an installation that another process begins or upgrades is not opened beside it"],
+  },
+  {
+    promise: "A key's reach is never a default",
+    edits: [
+      [
+        "src/people/keys/credentials.ts",
+        "if ((listed === undefined) !== (all === undefined)) return;",
+        "if (listed === undefined || all === undefined) return;",
+      ],
+    ],
+    fails: [transcripts, "A key's reach is never a default"],
   },
   {
     promise: "A key on a list does not reach a project by an old slug",

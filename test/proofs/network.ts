@@ -8,6 +8,23 @@ const postgresOnly = { on: "PostgreSQL" } as const;
 /** What a database may be, and what it may do to a process. */
 export const network: readonly Proof[] = [
   {
+    promise: "SQLite's files are those that were opened, for reads",
+    edits: [["src/store/sqlite.ts", "if (!isSame()) throw", "if (!isSame() && nowMs < 0) throw"]],
+    fails: ["blackbox/lost-database", "that was replaced by a copy is a 503 within a second"],
+    hangs: true,
+  },
+  {
+    promise: "SQLite's files are those that were opened, for entries",
+    edits: [
+      [
+        "src/record/store/journal-worker.ts",
+        "  isInPlace = isSameDatabase(path);\n",
+        "  isInPlace = () => isSameDatabase !== undefined;\n",
+      ],
+    ],
+    fails: ["blackbox/lost-database", "that was moved away takes no entries, from the very next segment on"],
+  },
+  {
     promise: "A server that may be anybody gets no password before its proof",
     edits: [[signIn, "if (type === undefined || !this.#next.includes(type)) {", "if (type === undefined) {"]],
     fails: [liar, "is refused with the last step without a proof"],

@@ -52,6 +52,20 @@ export const asked: readonly Proof[] = [
     ],
   },
   {
+    promise: "No project is suggested that somebody may not see",
+    edits: [
+      [
+        projects,
+        'return Permit.find(admin, needed, place, among) && Permit.find(admin, ["see"], place) ? [slug] : [];',
+        "return place && needed && among !== null ? [slug] : [];",
+      ],
+    ],
+    fails: [
+      "blackbox/transcripts-here",
+      "A name that is not there is answered with the nearest one in sight, and with nothing else",
+    ],
+  },
+  {
     promise: "Taking back a change tells nothing about a value",
     edits: [
       [
