@@ -193,8 +193,10 @@ export class AuditWalk {
     const { leaf, lane, firstSeq, lastSeq } = of;
     this.#found[leaf - this.#from] = 1;
     this.#expected.delete(leaf);
-    if (leafHash(built.text).equals(of.hashes.subarray(0, 32)) && !isOther) return;
-    if (built.lastSeq < lastSeq) gaps.push({ lane, seq: built.lastSeq + 1, lastSeq });
+    // SQL can give a leaf another last entry, and hide by it that the lane goes on.
+    const isTrue = leafHash(built.text).equals(of.hashes.subarray(0, 32)) && !isOther;
+    if (isTrue && built.lastSeq === lastSeq) return;
+    if (built.lastSeq < lastSeq && !isTrue) gaps.push({ lane, seq: built.lastSeq + 1, lastSeq });
     const seal = sealLeft(this.#auditKey, leaf, built.root);
     const known = (await this.#known()).filter(({ seals }) => seals.includes(seal));
     if (!isOther && gaps.length > 0 && known.length > 0) {

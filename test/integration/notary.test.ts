@@ -400,6 +400,7 @@ describeBoth("the notary", (w, _, once) => {
       "a segment less": () => w.run(`delete from audit_segments where ${of} and first_seq = 4`),
       "the first five less": () => w.run(`delete from audit_segments where ${of} and first_seq < 6`),
       "other numbers of a leaf": () => w.run(`update audit_leaves set first_seq = 2 where ${of}`),
+      "a later end of a leaf": () => w.run(`update audit_leaves set last_seq = last_seq + 1 where ${of}`),
       "a smaller leaf": async () => {
         await w.run(`delete from audit_segments where ${of} and first_seq > 5`);
         await w.run(`update audit_leaves set last_seq = 5 where ${of}`);

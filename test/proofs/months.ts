@@ -82,6 +82,11 @@ export const months: readonly Proof[] = [
     fails: [monthsTest, "is no place to hide behind: whatever its leaves say in SQL, new entries are looked at …"],
   },
   {
+    promise: "A leaf is named if SQL gives it another last entry",
+    edits: [[verify, "if (isTrue && built.lastSeq === lastSeq) return;", "if (isTrue) return;"]],
+    fails: ["integration/notary", "names what SQL did to anything in the tree, a lane and a leaf in the middle too …"],
+  },
+  {
     promise: "The leaf of a month is no loss",
     edits: [[verify, "      if (monthOfLeaf(stored)) continue;\n", ""]],
     fails: [monthsTest, "is sealed once, after a look at all of it that began when it was over and found nothing"],

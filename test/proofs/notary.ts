@@ -86,13 +86,7 @@ export const signing: readonly Proof[] = [
   },
   {
     promise: "What the tree has otherwise is named",
-    edits: [
-      [
-        verify,
-        "if (leafHash(built.text).equals(of.hashes.subarray(0, 32)) && !isOther) return;",
-        "if (leafHash(built.text).length > 0 || isOther) return;",
-      ],
-    ],
+    edits: [[verify, "if (isTrue && built.lastSeq === lastSeq) return;", "if (leaf >= 0) return;"]],
     fails: [rounds, changed],
   },
   {
