@@ -1,6 +1,6 @@
 import { CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { description } from "../package.json";
-import { doorCommand, judgeCommand, leadsThrough } from "./cli/door.ts";
+import { doorOf, judgeCommand, leadsThrough } from "./cli/door.ts";
 import { frame, refuseMangled } from "./cli/terminal/command.ts";
 import { type CommandGroup, commandFor } from "./cli/terminal/draw.ts";
 import { complain, toProblem } from "./cli/terminal/failure.ts";
@@ -41,11 +41,11 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
   },
   "Machines, over the API:": {
     run: async () => (await import("./cli/run.ts")).runCommand,
-    pull: async () => (await import("./cli/pull.ts")).pullCommand,
-    files: async () => (await import("./cli/files.ts")).filesCommand,
+    pull: drawn(async () => (await import("./cli/pull.ts")).pull),
+    files: drawn(async () => (await import("./cli/files.ts")).files),
     compose: async () => (await import("./cli/compose.ts")).composeCommand,
-    mcp: async () => (await import("./cli/mcp.ts")).mcpCommand,
-    manifest: async () => (await import("./cli/manifest.ts")).manifestCommand,
+    mcp: drawn(async () => (await import("./cli/mcp.ts")).mcp),
+    manifest: drawn(async () => (await import("./cli/manifest.ts")).manifest),
   },
   "Operators:": {
     serve: async () => (await import("./cli/serve.ts")).serveCommand,
@@ -57,21 +57,13 @@ const groups: Readonly<Record<string, Readonly<Record<string, Load>>>> = {
     restore: drawn(async () => (await import("./cli/backup.ts")).restores),
     export: drawn(async () => (await import("./cli/export.ts")).exporting),
     rotate: drawn(async () => (await import("./people/rotation/operations.ts")).rotations),
-    door: async () => {
-      return (context) =>
-        doorCommand(context, async (words, person) => {
-          throw new CommandEnded(await execute(words, { ...context, person }));
-        });
-    },
+    door: drawn(async () => doorOf(enter)),
     person: drawn(async () => (await import("./people/persons/operations.ts")).persons),
     db: drawn(async () => (await import("./cli/database.ts")).databaseCommands),
     dashboard: drawn(async () => (await import("./cli/dashboard.ts")).dashboards),
     explain: drawn(async () => (await import("./cli/explain.ts")).explain),
     openapi: drawn(async () => (await import("./cli/openapi.ts")).openapi),
-    completion: async () => {
-      const { completionCommand } = await import("./cli/completion.ts");
-      return (context) => completionCommand(context, () => buildProgram(context));
-    },
+    completion: drawn(async () => (await import("./cli/completion.ts")).completionOf(buildProgram)),
     version: drawn(async () => (await import("./cli/version.ts")).versions),
   },
 };
@@ -125,6 +117,11 @@ class CommandEnded extends Error {
     super();
     this.exitCode = exitCode;
   }
+}
+
+/** Runs a command as a person in place of the one that is running. */
+async function enter(context: CommandContext, words: readonly string[], person: string): Promise<never> {
+  throw new CommandEnded(await execute(words, { ...context, person }));
 }
 
 /** Runs a command. @returns its exit code, after everything is written */

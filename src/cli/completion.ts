@@ -1,36 +1,44 @@
-import { Argument, type CommandUnknownOpts, type Option } from "@commander-js/extra-typings";
+import type { CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import { atMost } from "../core/deadline.ts";
 import { isEnvironment } from "../core/names.ts";
 import { readConfig } from "../core/settings/settings.ts";
 import { visible } from "../core/visible.ts";
 import { everyKind } from "../kinds/kind.ts";
+import { choice, repeated } from "../people/desk/inputs.ts";
 import type { Named, NamesAsked } from "../people/keys/names-in-use.ts";
 import { answer } from "./terminal/answer.ts";
-import { rowOf } from "./terminal/draw.ts";
-import { type CommandContext, verb } from "./terminal/verb.ts";
+import { type CommandGroup, processCommand, rowOf } from "./terminal/draw.ts";
+import type { CommandContext } from "./terminal/verb.ts";
 
 /*
  * At each Tab, the scripts run this program with the words typed so far as plain arguments, so nothing is expanded. The
  * shell puts the output on the command line, so it must hold no word that a shell would act on.
  */
 
-/** `keyhole completion …`; `loadProgram` loads the whole tree of commands. */
-export function completionCommand(context: CommandContext, loadProgram: () => Promise<CommandUnknownOpts>) {
-  return verb(
-    "completion",
-    "Print a script that lets a shell complete commands, options, their fixed values and names from the database.",
-    "source <(keyhole completion bash)",
-    "keyhole completion zsh > ~/.zfunc/_keyhole",
-    "keyhole completion fish > ~/.config/fish/completions/keyhole.fish",
-  )
-    .addArgument(new Argument("<shell>", "the shell").choices(["bash", "zsh", "fish"]))
-    .argument("[words...]", "what the script passes at each Tab: the words up to the cursor")
-    .action(async (shell, words) => {
-      if (words.length === 0) return answer(context, { shell, script: scripts[shell] }, "", scripts[shell]);
-      const found = await complete(await loadProgram(), words, (asked, typed) => findNames(context, asked, typed));
+/** @param loadProgram - loads the whole tree of commands */
+export function completionOf(loadProgram: (context: CommandContext) => Promise<CommandUnknownOpts>): CommandGroup {
+  const print = processCommand({
+    path: "completion",
+    about:
+      "Print a script that lets a shell complete commands, options, their fixed values and names from the database.",
+    examples: [
+      "source <(keyhole completion bash)",
+      "keyhole completion zsh > ~/.zfunc/_keyhole",
+      "keyhole completion fish > ~/.config/fish/completions/keyhole.fish",
+    ],
+    inputs: {
+      shell: choice("<shell>", "the shell", ["bash", "zsh", "fish"]),
+      words: repeated("[words...]", "what the script passes at each Tab: the words up to the cursor"),
+    },
+    action: async (context, { shell, words }) => {
+      if (words === undefined) return answer(context, { shell, script: scripts[shell] }, "", scripts[shell]);
+      const program = await loadProgram(context);
+      const found = await complete(program, words, (asked, typed) => findNames(context, asked, typed));
       const shownWith = ({ name }: Named) => (shell !== "bash" && name !== undefined ? `\t${visible(name)}` : "");
       await answer(context, found, "", found.map((one) => `${one.word}${shownWith(one)}\n`).join(""));
-    });
+    },
+  });
+  return { rows: [print] };
 }
 
 /** The candidates for the last word. If any text is allowed there, there are none, and the shells offer file names. */

@@ -1,9 +1,10 @@
 import { type CommandUnknownOpts, Option } from "@commander-js/extra-typings";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { wordsOf } from "../core/words/shell.ts";
+import { input, required } from "../people/desk/inputs.ts";
 import { pathOf } from "./terminal/command.ts";
-import { rowOf } from "./terminal/draw.ts";
-import { type CommandContext, verb } from "./terminal/verb.ts";
+import { type CommandGroup, processCommand, rowOf } from "./terminal/draw.ts";
+import type { CommandContext } from "./terminal/verb.ts";
 
 /*
  * The door over SSH. sshd starts `keyhole door --person NAME` in place of whatever the client asks for, and the door
@@ -21,26 +22,26 @@ export function leadsThrough(command: CommandUnknownOpts): boolean {
   return isPeoples(command) || command.commands.some(leadsThrough);
 }
 
-/** `keyhole door`. @param enter - runs a command as a person in place of this one */
-export function doorCommand(
-  context: CommandContext,
-  enter: (words: readonly string[], person: string) => Promise<never>,
-) {
-  return verb(
-    "door",
-    "Run the command that came over SSH with a person's rights. sshd starts it: see `keyhole person ssh`.",
-    "keyhole door --person ana",
-  )
-    .requiredOption("--person <name>", "required: who came, by their name in `keyhole person list`")
-    .action(async ({ person }) => {
+/** @param enter - runs a command as a person in place of this one */
+export function doorOf(
+  enter: (context: CommandContext, words: readonly string[], person: string) => Promise<never>,
+): CommandGroup {
+  const door = processCommand({
+    path: "door",
+    about: "Run the command that came over SSH with a person's rights. sshd starts it: see `keyhole person ssh`.",
+    examples: ["keyhole door --person ana"],
+    inputs: { person: required(input("--person <name>", "who came, by their name in `keyhole person list`")) },
+    action: async (context, { person }) => {
       const asked = context.env["SSH_ORIGINAL_COMMAND"];
       if (asked === undefined || asked.trim() === "") {
         const words = `You are ${person}. There is no shell here: name a command, such as ssh … project list.`;
         throw usageProblem(words);
       }
       const words = sentWords(asked);
-      await enter(words[0] === "keyhole" ? words.slice(1) : words, person);
-    });
+      await enter(context, words[0] === "keyhole" ? words.slice(1) : words, person);
+    },
+  });
+  return { rows: [door] };
 }
 
 /** Checks a command that came through the door, before it runs. @throws Problem if it is not allowed */

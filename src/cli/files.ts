@@ -4,36 +4,41 @@ import { modesTo } from "../core/modes.ts";
 import { exits, Problem } from "../core/problem.ts";
 import { jsonLine } from "../core/visible.ts";
 import { counted, listed } from "../core/words/text.ts";
-import { atMachine, type Machine, machineVerb, receiptsOf } from "./machine.ts";
+import { flag, input, repeated } from "../people/desk/inputs.ts";
+import { atMachine, type Machine, machineInputs, receiptsOf } from "./machine.ts";
 import { answer } from "./terminal/answer.ts";
+import { type CommandGroup, processCommand } from "./terminal/draw.ts";
 import { unlessClosed, withProgress, write } from "./terminal/terminal.ts";
-import { type CommandContext, noun } from "./terminal/verb.ts";
+import type { CommandContext } from "./terminal/verb.ts";
 
-export function filesCommand(context: CommandContext) {
-  const pull = machineVerb(
-    "pull",
-    "Write the secret files of an environment to a folder: all of them or none.",
+const pull = processCommand({
+  path: "files pull",
+  about: "Write the secret files of an environment to a folder: all of them or none.",
+  examples: [
     "keyhole files pull -p web -e production --root /run/secrets/web",
     "keyhole files pull -p web -e staging --path config/tls.p12 --path .ssh/id_ed25519",
-  )
-    .option("--root <folder>", "the folder to write them to (default: the current one)")
-    .option("--path <path...>", "only the file with this path; may be repeated")
-    .option("--check", "write nothing: compare, and list on stdout every file that differs")
-    .action(async ({ root = ".", path: paths = [], check, allowEmpty, ...options }) => {
-      await atMachine(context, options, async (machine) => {
-        const ask = { root, paths, allowEmpty };
-        if (check) return checkFiles(context, machine, ask);
-        const pulled = await pullWithProgress(context, machine, ask);
-        const { project, environment } = machine.asked;
-        const total = counted(pulled.written.length + pulled.unchanged, "file");
-        const counts = `${pulled.written.length} written, ${pulled.unchanged} already in place`;
-        const message = `${project}, ${environment}: ${total} below ${root}, ${counts}.`;
-        await answer(context, { ...machine.asked, ...pulled, ...receiptsOf(machine) }, message);
-      });
+  ],
+  inputs: {
+    ...machineInputs,
+    root: input("--root <folder>", "the folder to write them to (default: the current one)"),
+    paths: repeated("--path <path...>", "only the file with this path; may be repeated"),
+    check: flag("--check", "write nothing: compare, and list on stdout every file that differs"),
+  },
+  action: async (context, { root = ".", paths = [], check, allowEmpty, ...options }) => {
+    await atMachine(context, options, async (machine) => {
+      const ask = { root, paths, allowEmpty };
+      if (check) return checkFiles(context, machine, ask);
+      const pulled = await pullWithProgress(context, machine, ask);
+      const { project, environment } = machine.asked;
+      const total = counted(pulled.written.length + pulled.unchanged, "file");
+      const counts = `${pulled.written.length} written, ${pulled.unchanged} already in place`;
+      const message = `${project}, ${environment}: ${total} below ${root}, ${counts}.`;
+      await answer(context, { ...machine.asked, ...pulled, ...receiptsOf(machine) }, message);
     });
+  },
+});
 
-  return noun("files", "Secret files, fetched by machines.", pull);
-}
+export const files: CommandGroup = { about: "Secret files, fetched by machines.", rows: [pull] };
 
 /** Pulls files and shows on a terminal how far it is. */
 export function pullWithProgress(context: CommandContext, source: Source, ask: FilesAsk): Promise<Pulled> {

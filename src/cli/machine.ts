@@ -1,4 +1,3 @@
-import { Option } from "@commander-js/extra-typings";
 import type { Asked } from "../client/answers.ts";
 import { type Api, Client, type KeptReceipt } from "../client/client.ts";
 import { runnerTokens } from "../client/runner-token.ts";
@@ -14,55 +13,56 @@ import { parseList } from "../core/words/lists.ts";
 import { didYouMean } from "../core/words/nearest.ts";
 import { decodeText } from "../core/words/text.ts";
 import { parseDuration } from "../core/words/times.ts";
+import { choice, flag, type Given, input } from "../people/desk/inputs.ts";
 import { wrong } from "./terminal/command.ts";
 import { holdNotes } from "./terminal/failure.ts";
 import { readLocal } from "./terminal/input.ts";
-import { type CommandContext, verb } from "./terminal/verb.ts";
+import type { CommandContext } from "./terminal/verb.ts";
 
 /* What the commands of machines share. Nothing is read from the current folder, which may belong to anybody. */
 
-/** A command that fetches, with its common options. There is none for the key: other users can see arguments. */
-export function machineVerb(...description: Parameters<typeof verb>) {
-  return verb(...description)
-    .option(...askedOptions.project)
-    .addOption(askedOptions.environment())
-    .option(...urlOption)
-    .option(...apiKeyFileOption)
-    .option(...timeoutOption)
-    .option("--wait <duration>", "how long to retry a busy or unavailable server (default: not at all)", parseDuration)
-    .option(
-      "--receipt <file>",
-      "write to this file which audit entries the values left, a line of JSON for each answer",
-    )
-    .option("--allow-empty", "succeed even if there is nothing to fetch");
-}
+/** Which environment. */
+export const askedInputs = {
+  project: input("-p, --project <slug>", "the project (default: KEYHOLE_PROJECT)"),
+  env: choice("-e, --env <environment>", "the environment (default: KEYHOLE_ENVIRONMENT)", environments),
+};
 
-export const askedOptions = {
-  project: ["-p, --project <slug>", "the project (default: KEYHOLE_PROJECT)"],
-  environment: () =>
-    new Option("-e, --env <environment>", "the environment (default: KEYHOLE_ENVIRONMENT)").choices(environments),
-} as const;
-export const urlOption = ["--url <url>", "the server, or its API root (default: KEYHOLE_URL)"] as const;
-export const apiKeyFileOption = [
-  "--api-key-file <file>",
-  "a file that holds the API key (default: KEYHOLE_API_KEY, KEYHOLE_API_KEY_FILE or KEYHOLE_OIDC)",
-] as const;
-export const timeoutOption = [
-  "--timeout <duration>",
-  "how long one request may take (default: 30s)",
-  parseDuration,
-] as const;
+/** Which server, and as whom. There is no option for the key itself: other users can see arguments. */
+export const serverInputs = {
+  url: input("--url <url>", "the server, or its API root (default: KEYHOLE_URL)"),
+  apiKeyFile: input(
+    "--api-key-file <file>",
+    "a file that holds the API key (default: KEYHOLE_API_KEY, KEYHOLE_API_KEY_FILE or KEYHOLE_OIDC)",
+  ),
+  timeout: input("--timeout <duration>", "how long one request may take (default: 30s)", parseDuration),
+};
 
-/** A command that fetches variables. */
-export function variablesVerb(...description: Parameters<typeof verb>) {
-  return machineVerb(...description)
-    .option("--keys <list>", "only these variables; a missing one is an error", parseList)
-    .option("--prefix <text>", "only variables whose names begin with this")
-    .option("--require <list>", "variables that must exist; if one is missing, nothing is done", parseList)
-    .option("--allow-name <list>", "allow these names, on which loaders, shells or CI runners act", parseList);
-}
+/** What each command takes that fetches. */
+export const machineInputs = {
+  ...askedInputs,
+  ...serverInputs,
+  wait: input(
+    "--wait <duration>",
+    "how long to retry a busy or unavailable server (default: not at all)",
+    parseDuration,
+  ),
+  receipt: input(
+    "--receipt <file>",
+    "write to this file which audit entries the values left, a line of JSON for each answer",
+  ),
+  allowEmpty: flag("--allow-empty", "succeed even if there is nothing to fetch"),
+};
 
-export type MachineOptions = ReturnType<ReturnType<typeof machineVerb>["opts"]>;
+/** What each command takes that fetches variables. */
+export const variablesInputs = {
+  ...machineInputs,
+  keys: input("--keys <list>", "only these variables; a missing one is an error", parseList),
+  prefix: input("--prefix <text>", "only variables whose names begin with this"),
+  require: input("--require <list>", "variables that must exist; if one is missing, nothing is done", parseList),
+  allowName: input("--allow-name <list>", "allow these names, on which loaders, shells or CI runners act", parseList),
+};
+
+export type MachineOptions = Partial<Given<typeof machineInputs>>;
 
 /** What a machine's command works with. */
 export type Machine = Source & Pick<CommandContext, "say">;

@@ -2,35 +2,39 @@ import { stringify } from "yaml";
 import type { Asked } from "../client/answers.ts";
 import { isLoopback } from "../core/json-request.ts";
 import { usageProblem } from "../core/problem.ts";
-import { askedOptions, readAsked, readServer, urlOption } from "./machine.ts";
+import { input } from "../people/desk/inputs.ts";
+import { askedInputs, readAsked, readServer, serverInputs } from "./machine.ts";
 import { answer } from "./terminal/answer.ts";
-import { type CommandContext, noun, verb } from "./terminal/verb.ts";
+import { type CommandGroup, processCommand } from "./terminal/draw.ts";
 
-export function manifestCommand(context: CommandContext) {
-  const kubernetes = verb(
-    "kubernetes",
-    "Print the manifests that keep a Kubernetes Secret up to date with External Secrets Operator. It asks nobody.",
-    "keyhole manifest kubernetes -p web -e production --url https://keyhole.example.com > keyhole.yaml",
-  )
-    .option(...askedOptions.project)
-    .addOption(askedOptions.environment())
-    .option(...urlOption)
-    .option("--name <name>", "the Secret that the pods use (default: the project's slug)", parseName)
-    .option("--namespace <name>", "its namespace (default: the one that is applied to)", parseName)
-    .action(async (options) => {
-      const asked = readAsked(context, options);
-      const { name = parseName(asked.project), namespace } = options;
-      const { root, socket } = readServer(context, options.url);
-      if (socket !== undefined) throw usageProblem("A cluster cannot reach a socket of this machine: give a URL.");
-      if (isLoopback(new URL(root).hostname)) context.say(`${root} is on this machine: the cluster cannot reach it.`);
-      const items = manifests(asked, root, name, namespace);
-      // kubectl reads YAML 1.1, for which `no` without quotes is false.
-      const yaml = items.map((item) => stringify(item, { lineWidth: 0, compat: "yaml-1.1" })).join("---\n");
-      const text = `${instructions(asked, namespace)}${yaml}`;
-      await answer(context, { apiVersion: "v1", kind: "List", items }, "", text);
-    });
-  return noun("manifest", "Manifests for systems that fetch from Keyhole, filled in.", kubernetes);
-}
+const kubernetes = processCommand({
+  path: "manifest kubernetes",
+  about: "Print the manifests that keep a Kubernetes Secret up to date with External Secrets Operator. It asks nobody.",
+  examples: ["keyhole manifest kubernetes -p web -e production --url https://keyhole.example.com > keyhole.yaml"],
+  inputs: {
+    ...askedInputs,
+    url: serverInputs.url,
+    name: input("--name <name>", "the Secret that the pods use (default: the project's slug)", parseName),
+    namespace: input("--namespace <name>", "its namespace (default: the one that is applied to)", parseName),
+  },
+  action: async (context, { url, namespace, ...options }) => {
+    const asked = readAsked(context, options);
+    const { name = parseName(asked.project) } = options;
+    const { root, socket } = readServer(context, url);
+    if (socket !== undefined) throw usageProblem("A cluster cannot reach a socket of this machine: give a URL.");
+    if (isLoopback(new URL(root).hostname)) context.say(`${root} is on this machine: the cluster cannot reach it.`);
+    const items = manifests(asked, root, name, namespace);
+    // kubectl reads YAML 1.1, for which `no` without quotes is false.
+    const yaml = items.map((item) => stringify(item, { lineWidth: 0, compat: "yaml-1.1" })).join("---\n");
+    const text = `${instructions(asked, namespace)}${yaml}`;
+    await answer(context, { apiVersion: "v1", kind: "List", items }, "", text);
+  },
+});
+
+export const manifest: CommandGroup = {
+  about: "Manifests for systems that fetch from Keyhole, filled in.",
+  rows: [kubernetes],
+};
 
 /** @see https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names */
 function parseName(text: string): string {

@@ -5,32 +5,30 @@ import { Client } from "../client/client.ts";
 import { Problem } from "../core/problem.ts";
 import { version } from "../core/version.ts";
 import { harden } from "./harden.ts";
-import { apiKeyFileOption, readApi, timeoutOption, urlOption } from "./machine.ts";
+import { readApi, serverInputs } from "./machine.ts";
+import { type CommandGroup, processCommand } from "./terminal/draw.ts";
 import { toProblem } from "./terminal/failure.ts";
-import { type CommandContext, verb } from "./terminal/verb.ts";
 
-/** `keyhole mcp`: the server's tools, for an agent that starts this program. It has no tool of its own. */
-export function mcpCommand(context: CommandContext) {
-  return verb(
-    "mcp",
-    "Pass the tools of a server's MCP surface on to an agent, on stdin and stdout. No tool shows a value.",
-    "KEYHOLE_URL=https://keyhole.example.com KEYHOLE_API_KEY_FILE=~/.keyhole-agent keyhole mcp",
-  )
-    .option(...urlOption)
-    .option(...apiKeyFileOption)
-    .option(...timeoutOption)
-    .action(async (options) => {
-      const client = new Client({ ...(await readApi(context, options)), say: context.say });
-      harden();
-      const { stdin, stdout } = context.terminal;
-      const ended = once(stdin, "end");
-      const served = serveStdio(async () => serverFor(client, await readInstructions(client)), {
-        transport: new StdioServerTransport(stdin, stdout),
-      });
-      await ended;
-      await served.close();
+/** The server's tools, for an agent that starts this program. It has no tool of its own. */
+const pass = processCommand({
+  path: "mcp",
+  about: "Pass the tools of a server's MCP surface on to an agent, on stdin and stdout. No tool shows a value.",
+  examples: ["KEYHOLE_URL=https://keyhole.example.com KEYHOLE_API_KEY_FILE=~/.keyhole-agent keyhole mcp"],
+  inputs: serverInputs,
+  action: async (context, options) => {
+    const client = new Client({ ...(await readApi(context, options)), say: context.say });
+    harden();
+    const { stdin, stdout } = context.terminal;
+    const ended = once(stdin, "end");
+    const served = serveStdio(async () => serverFor(client, await readInstructions(client)), {
+      transport: new StdioServerTransport(stdin, stdout),
     });
-}
+    await ended;
+    await served.close();
+  },
+});
+
+export const mcp: CommandGroup = { rows: [pass] };
 
 /**
  * What the server tells models about its tools; undefined if the server does not give it: then the first call explains

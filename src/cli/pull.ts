@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { Option } from "@commander-js/extra-typings";
 import { openShared } from "../client/shared-file.ts";
 import { fetchVariables, refuseMissing, refuseSteering } from "../client/variables.ts";
 import type { NamedValue } from "../core/formats/dotenv.ts";
@@ -7,40 +6,50 @@ import { dataFormats, formats, renderForGithub, renderPulled } from "../core/for
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { parseList } from "../core/words/lists.ts";
 import { counted } from "../core/words/text.ts";
-import { atMachine, type Machine, receiptsOf, variablesVerb } from "./machine.ts";
+import { choice, input } from "../people/desk/inputs.ts";
+import { atMachine, type Machine, receiptsOf, variablesInputs } from "./machine.ts";
+import { type CommandGroup, processCommand } from "./terminal/draw.ts";
 import { answerFormatted } from "./terminal/formatted.ts";
 import { unlessClosed, write } from "./terminal/terminal.ts";
 import type { CommandContext } from "./terminal/verb.ts";
 
-export function pullCommand(context: CommandContext) {
-  return variablesVerb(
-    "pull",
-    "Print the variables of an environment, or write them to a file: all of them or nothing.",
+const fetch = processCommand({
+  path: "pull",
+  about: "Print the variables of an environment, or write them to a file: all of them or nothing.",
+  examples: [
     "keyhole pull -p web -e production --out .env",
     'vars=$(keyhole pull -p web -e production --format shell) && eval "$vars"',
-  )
-    .addOption(new Option("--format <format>", "the output format (default: env)").choices(formats))
-    .option("--out <file>", "write to this file, with mode 0600 (with github: append to it instead of $GITHUB_ENV)")
-    .option("--as-output <name>", "with github: append all as one JSON object to $GITHUB_OUTPUT, under this name")
-    .option("--mask <list>", "with github: hide these in the log, even if short or a common word", parseList)
-    .action(async ({ format = context.json ? "json" : "env", out, asOutput, mask, allowName, ...options }) => {
-      if (out === "") throw usageProblem("--out is empty.");
-      if (asOutput !== undefined && format !== "github") throw usageProblem("--as-output goes with --format github.");
-      if (mask !== undefined && format !== "github") throw usageProblem("--mask goes with --format github.");
-      if (context.json && format === "github") {
-        throw usageProblem("--json does not go with --format github, whose output is commands for the runner.");
-      }
-      await atMachine(context, options, async (machine) => {
-        const githubFile = format === "github" ? githubFileOf(context, out, asOutput) : "";
-        const variables = await fetchVariables(machine, options);
-        if (!dataFormats.includes(format) && asOutput === undefined) refuseSteering(variables, allowName);
-        if (format === "github") return toGithub(context, machine, variables, { path: githubFile, asOutput, mask });
-        const text = renderPulled(format, variables, machine.say);
-        const to = { out, kind: "pull", force: true, document: { ...machine.asked, ...receiptsOf(machine) } } as const;
-        await answerFormatted(context, format, to, async () => ({ text, variables }));
-      });
+  ],
+  inputs: {
+    ...variablesInputs,
+    format: choice("--format <format>", "the output format (default: env)", formats),
+    out: input("--out <file>", "write to this file, with mode 0600 (with github: append to it instead of $GITHUB_ENV)"),
+    asOutput: input(
+      "--as-output <name>",
+      "with github: append all as one JSON object to $GITHUB_OUTPUT, under this name",
+    ),
+    mask: input("--mask <list>", "with github: hide these in the log, even if short or a common word", parseList),
+  },
+  action: async (context, { format = context.json ? "json" : "env", out, asOutput, mask, allowName, ...options }) => {
+    if (out === "") throw usageProblem("--out is empty.");
+    if (asOutput !== undefined && format !== "github") throw usageProblem("--as-output goes with --format github.");
+    if (mask !== undefined && format !== "github") throw usageProblem("--mask goes with --format github.");
+    if (context.json && format === "github") {
+      throw usageProblem("--json does not go with --format github, whose output is commands for the runner.");
+    }
+    await atMachine(context, options, async (machine) => {
+      const githubFile = format === "github" ? githubFileOf(context, out, asOutput) : "";
+      const variables = await fetchVariables(machine, options);
+      if (!dataFormats.includes(format) && asOutput === undefined) refuseSteering(variables, allowName);
+      if (format === "github") return toGithub(context, machine, variables, { path: githubFile, asOutput, mask });
+      const text = renderPulled(format, variables, machine.say);
+      const to = { out, kind: "pull", force: true, document: { ...machine.asked, ...receiptsOf(machine) } } as const;
+      await answerFormatted(context, format, to, async () => ({ text, variables }));
     });
-}
+  },
+});
+
+export const pull: CommandGroup = { rows: [fetch] };
 
 function githubFileOf(context: CommandContext, out: string | undefined, asOutput: string | undefined): string {
   if (asOutput !== undefined && !/^[A-Za-z_][A-Za-z0-9_-]{0,99}$/.test(asOutput)) {

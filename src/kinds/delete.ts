@@ -2,7 +2,7 @@ import { type Environment, environmentsOf } from "../core/names.ts";
 import { usageProblem } from "../core/problem.ts";
 import { joined, listed } from "../core/words/text.ts";
 import type { AdminContext } from "../people/desk/context.ts";
-import { completed, type Input, ifVersion, input, project } from "../people/desk/inputs.ts";
+import { completed, type Input, ifVersion, project, repeated } from "../people/desk/inputs.ts";
 import { operation, type Words } from "../people/desk/operation.ts";
 import { done } from "../people/desk/outcome.ts";
 import { rightTo } from "../people/desk/permit.ts";
@@ -50,9 +50,8 @@ export async function planDeletion<E extends Entry>(
 }
 
 /** Names of items, each a word of its own. @param listed - what one word names: by default one item */
-export function severalNames(item: string, listed: (text: string) => string[] = (text) => [text]) {
-  const add = (text: string, before: string[] | undefined) => [...(before ?? []), ...listed(text)];
-  return completed(input("<names...>", `the ${item}, or several`, add), "items");
+export function severalNames(item: string, listed?: (text: string) => string[]) {
+  return completed(repeated("<names...>", `the ${item}, or several`, listed), "items");
 }
 
 /** How the deletion of a kind differs: in what its document calls a name, and in how its command is written. */

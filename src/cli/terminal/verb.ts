@@ -1,5 +1,5 @@
 import { delimiter } from "node:path";
-import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
+import { Command } from "@commander-js/extra-typings";
 import type { Descriptor } from "../../core/settings/children.ts";
 import { shellWord } from "../../core/words/shell.ts";
 import type { Terminal } from "./terminal.ts";
@@ -40,9 +40,8 @@ export function startedAs(
 }
 
 /** A command that groups others, such as `key`. The description is one sentence. */
-export function noun(name: string, description: string, ...commands: CommandUnknownOpts[]) {
+export function noun(name: string, description: string) {
   const group = new Command(name).description(description).enablePositionalOptions();
-  for (const command of commands) group.addCommand(command);
   return group.option("--json", "print one JSON document, and errors as JSON");
 }
 

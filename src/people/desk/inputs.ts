@@ -54,6 +54,15 @@ export function flag(flags: string, help: string): Input<true | undefined> {
   return { flags, help };
 }
 
+/** Words of any number. @param listed - what one of them says: by default itself */
+export function repeated<const Flags extends string>(
+  flags: Flags,
+  help: string,
+  listed: (text: string) => readonly string[] = (text) => [text],
+): Input<Maybe<Flags, string[]>> {
+  return input(flags, help, (text, before: string[] = []) => [...before, ...listed(text)]);
+}
+
 /** An option that must be given. */
 export function required<T>(asked: Input<T>): Input<Exclude<T, undefined>> {
   return { ...asked, help: `required: ${asked.help}`, isRequired: true } as Input<Exclude<T, undefined>>;
