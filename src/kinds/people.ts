@@ -3,7 +3,7 @@ import type { Operations } from "../people/desk/operation.ts";
 import type { Item, OpenSet } from "../people/editing/open.ts";
 import { alarmActions, machineActions, peopleActions } from "../record/entry.ts";
 import { projects, requests } from "../serve/access/grant.ts";
-import type { KindDescriptor } from "../serve/sets/kind.ts";
+import { type KindDescriptor, remarkNames } from "../serve/sets/kind.ts";
 import type { ExportAsk, ExportItem } from "./export-item.ts";
 import { everyKind } from "./kind.ts";
 import { variables } from "./variables/entry.ts";
@@ -25,13 +25,14 @@ const own: Readonly<Record<string, () => Promise<Export>>> = {
   files: async () => (await import("./files/export.ts")).exportFiles,
 };
 
-/** The files that the items of a set become, and one with their notes, if there are any. */
+/** The files that the items of a set become, and one for each remark, such as their notes, if there are any. */
 export async function exportItems(set: OpenSet, ask: ExportAsk): Promise<ExportItem[]> {
-  const notes = [...set.items].flatMap(([name, { entry }]) => (entry.note === undefined ? [] : [[name, entry.note]]));
-  const values = await exportValues(set, ask);
-  if (notes.length === 0) return values;
-  const text = visibleLines(`${JSON.stringify(Object.fromEntries(notes), null, 2)}\n`);
-  return [...values, { path: `${set.descriptor.kind}-notes.json`, text }];
+  const remarks = remarkNames.flatMap((remark) => {
+    const said = [...set.items].flatMap(([name, { entry }]) => (entry[remark] ? [[name, entry[remark]]] : []));
+    const text = visibleLines(`${JSON.stringify(Object.fromEntries(said), null, 2)}\n`);
+    return said.length === 0 ? [] : [{ path: `${set.descriptor.kind}-${remark}s.json`, text }];
+  });
+  return [...(await exportValues(set, ask)), ...remarks];
 }
 
 async function exportValues({ descriptor: { kind }, items }: OpenSet, ask: ExportAsk): Promise<ExportItem[]> {

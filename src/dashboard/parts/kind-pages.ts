@@ -2,6 +2,7 @@ import type { ComponentChildren, VNode } from "preact";
 import type { Environment } from "../../core/names.ts";
 import type { VersionedSet } from "../../people/desk/plan.ts";
 import type { FoundProject } from "../../people/desk/projects.ts";
+import type { Remarks } from "../../serve/sets/kind.ts";
 import type { Steers } from "./parts.tsx";
 import type { Done, Route } from "./route.ts";
 import type { Visit } from "./visit.ts";
@@ -52,8 +53,8 @@ export type StoredItem<E = unknown> = {
   readonly entries: ReadonlyMap<Environment, E>;
   /** The environments in which the person may write, and may not see what is there. A page tells nothing of them. */
   readonly unseen: readonly Environment[];
-  /** The note that a change writes. */
-  readonly note?: string | undefined;
+  /** What a change says of it. */
+  readonly remarks: Remarks;
 };
 
 /** A change that a form asks for. */

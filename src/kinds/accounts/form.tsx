@@ -86,7 +86,7 @@ function Fields({ stored }: { readonly stored: readonly string[] }) {
   );
 }
 
-function change(visit: Visit, name: string, { entries, unseen, note }: StoredItem): ItemChange {
+function change(visit: Visit, name: string, { entries, unseen, remarks }: StoredItem): ItemChange {
   const { where, form } = visit;
   const isNew = form.has("new");
   const [values, stored] = [fieldsIn(form), form.all("stored")];
@@ -108,7 +108,7 @@ function change(visit: Visit, name: string, { entries, unseen, note }: StoredIte
     const words = `${fresh} has no ${name} yet: give ${JSON.stringify(lacking)} a value, or remove it there later.`;
     throw new Refused("invalid", `${words} Nothing was changed.`, { field: `value-${stored.indexOf(lacking)}` });
   }
-  const isNothing = Object.keys(values).length === 0 && dropped.length === 0 && note === undefined;
+  const isNothing = Object.keys({ ...values, ...remarks }).length === 0 && dropped.length === 0;
   if (isNothing && !isNew && fresh === undefined) {
     throw new Refused("invalid", "No field has a value, and none is removed. Nothing was changed.", {
       field: "value-0",
@@ -121,7 +121,7 @@ function change(visit: Visit, name: string, { entries, unseen, note }: StoredIte
     environments: targets,
     ...(!isNew && { merge: true as const }),
     machinesOnly: form.has("machinesOnly") ? (true as const) : undefined,
-    note,
+    ...remarks,
     leave: environments.filter((environment) => !dropped.includes(environment)),
   };
   return { targets, dropped, write: (to) => carryOut(visit, set, given, to) };

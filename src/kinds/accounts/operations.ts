@@ -22,7 +22,7 @@ import { type Columns, done } from "../../people/desk/outcome.ts";
 import { rightTo } from "../../people/desk/permit.ts";
 import { findProject } from "../../people/desk/projects.ts";
 import { listItems, unreadInput } from "../../people/editing/last-reads.ts";
-import { noteInput } from "../../people/editing/notes.ts";
+import { remarkInputs } from "../../people/editing/remarks.ts";
 import { deletionOf, severalNames } from "../delete.ts";
 import { accounts } from "./entry.ts";
 import { revealAccount } from "./reveal.ts";
@@ -52,7 +52,7 @@ export const set = operation({
     environments: environmentList("all environments it belongs to; asks before it removes it from one"),
     merge: flag("--merge", "keep the fields that are not given, and other environments; null removes a field"),
     machinesOnly,
-    note: noteInput,
+    ...remarkInputs,
     leave: formOnly<readonly Environment[]>(),
   },
   plan: async (admin, { project, name, values: given, environments, ...how }) => {

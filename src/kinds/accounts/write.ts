@@ -4,12 +4,13 @@ import { unseenIn } from "../../core/words/unseen.ts";
 import type { AdminContext } from "../../people/desk/context.ts";
 import { findProject, findToChange, placeOf } from "../../people/desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../people/desk/validate.ts";
-import { noted, requireNote } from "../../people/editing/notes.ts";
 import { itemsOf, type OpenSet, openItems, requireSets } from "../../people/editing/open.ts";
+import { remarked, requireRemarks } from "../../people/editing/remarks.ts";
 import type { SetChanges } from "../../people/editing/write.ts";
 import { type PlannedItems, planItems } from "../../people/editing/write-project.ts";
 import { newCoin } from "../../seal/canary.ts";
 import { may } from "../../serve/access/rights.ts";
+import type { Remarks } from "../../serve/sets/kind.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
 /** What a change did, or would do: whether the account is new, and what it loses. */
@@ -22,16 +23,14 @@ export type AccountWrite = {
   readonly warnings: readonly string[];
 };
 
-/** How the account is written. */
-export type AccountOptions = {
+/** How the account is written. A remark is empty for none. Default: what it has in the environments that are named. */
+export type AccountOptions = Remarks & {
   /** Whether fields that are not given stay. A field that is null is removed. */
   readonly merge?: boolean | undefined;
   /** Where it stays if it is there, though it is not named. Default: everywhere if it is merged, else nowhere. */
   readonly leave?: readonly Environment[] | undefined;
   /** Whether no person reads it from now on. Default: it stays what it is in each environment. */
   readonly machinesOnly?: true | undefined;
-  /** Its note in the environments that are named, empty for none. Default: the note that it has there. */
-  readonly note?: string | undefined;
 };
 
 /** The most bytes an account's fields may take as JSON. */
@@ -48,10 +47,10 @@ export async function planAccount(
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-  { merge = false, leave, machinesOnly, ...options }: AccountOptions = {},
+  { merge = false, leave, machinesOnly, ...given }: AccountOptions = {},
 ): Promise<PlannedItems<AccountWrite>> {
   const { targets, fields, warnings } = validateAccount(name, environmentNames, values, merge);
-  const note = options.note === undefined ? undefined : requireNote(name, options.note);
+  const remarks = requireRemarks(name, given);
   const project = await findToChange(admin, where, "write");
   if (targets.some((one) => !project.permit.allows("write", one))) await findProject(admin, where, "write", targets);
   const sets = await requireSets(admin, project, accounts);
@@ -69,7 +68,7 @@ export async function planAccount(
     const write = () => {
       const value = sealable(merge ? { ...old, ...fields } : fields);
       const coin = newCoin(admin.systemKeys.listing, false, machinesOnly ?? item?.isHidden);
-      return { entry: { name, updatedAt: project.now, ...noted(note, item?.entry), coin }, value };
+      return { entry: { name, updatedAt: project.now, ...remarked(remarks, item?.entry), coin }, value };
     };
     // Earlier versions, which a person may read, would have the same fields.
     if (merge && machinesOnly && isTarget && item?.isHidden === false)
@@ -78,7 +77,7 @@ export async function planAccount(
         `${name} needs all its fields again to be for machines only: write them without --merge.`,
       );
     const isKept = merge && item && Object.keys(fields).length === 0;
-    const kept = isKept && { ...item, entry: { ...item.entry, ...noted(note, item.entry) } };
+    const kept = isKept && { ...item, entry: { ...item.entry, ...remarked(remarks, item.entry) } };
     changes.set(before, new Map([[name, isTarget ? kept || write() : null]]));
     const isSeen = isTarget && may(admin.rights, "see", placeOf(project), environment);
     for (const field of isSeen && !merge ? Object.keys(old) : []) if (!Object.hasOwn(fields, field)) lost.add(field);

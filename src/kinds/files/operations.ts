@@ -21,7 +21,7 @@ import { type Columns, done } from "../../people/desk/outcome.ts";
 import { rightTo } from "../../people/desk/permit.ts";
 import { findProject } from "../../people/desk/projects.ts";
 import { listItems, unreadInput } from "../../people/editing/last-reads.ts";
-import { noteInput } from "../../people/editing/notes.ts";
+import { remarkInputs } from "../../people/editing/remarks.ts";
 import { deletionOf, severalNames } from "../delete.ts";
 import { files } from "./entry.ts";
 import { revealFile } from "./reveal.ts";
@@ -46,7 +46,7 @@ const put = operation({
     mode: choice("--mode <mode>", "its mode where clients write it (default: 0600)", ["0600", "0400"]),
     contentType: input("--type <type>", "media type (default: application/octet-stream)"),
     machinesOnly,
-    note: noteInput,
+    ...remarkInputs,
   },
   run: async (admin, { project, local, ...asked }) => {
     await findProject(admin, project, "write", asked.environments);

@@ -6,12 +6,13 @@ import type { AdminContext } from "../../people/desk/context.ts";
 import { findProject, type LockedProject, placeOf } from "../../people/desk/projects.ts";
 import { displayName, requireEnvironments } from "../../people/desk/validate.ts";
 import { sealContent } from "../../people/editing/contents.ts";
-import { noted, requireNote } from "../../people/editing/notes.ts";
 import { itemsOf, openSet, requireSets } from "../../people/editing/open.ts";
+import { remarked, requireRemarks } from "../../people/editing/remarks.ts";
 import { writeSets } from "../../people/editing/write.ts";
 import { writingProject } from "../../people/editing/write-project.ts";
 import { newCoin } from "../../seal/canary.ts";
 import { may } from "../../serve/access/rights.ts";
+import type { Remarks } from "../../serve/sets/kind.ts";
 import { everyKind } from "../kind.ts";
 import { type FileEntry, files } from "./entry.ts";
 
@@ -21,7 +22,8 @@ export type StoredFile = Omit<FileEntry, "id" | "sha256"> & {
   readonly environments: readonly Environment[];
   readonly machinesOnly?: true;
 };
-export type NewFile = {
+/** A remark is empty for none. Default: what it has in each environment. */
+export type NewFile = Remarks & {
   readonly content: Uint8Array;
   readonly path: string;
   readonly environments: readonly string[];
@@ -30,13 +32,11 @@ export type NewFile = {
   readonly contentType?: string | undefined;
   /** Whether no person reads it from now on. Default: it stays what it is in each environment. */
   readonly machinesOnly?: true | undefined;
-  /** Empty for none. Default: the note that it has in each environment. */
-  readonly note?: string | undefined;
 };
 
 /** Puts a file in place for these environments. A file at that path keeps its other environments. */
 export async function putFile(admin: AdminContext, where: string, asked: NewFile) {
-  const { content, environments, note, ...file } = validate(asked);
+  const { content, environments, remarks, ...file } = validate(asked);
   const { machinesOnly } = asked;
   const found = await findProject(admin, where, "write", environments);
   const work = async (admin: AdminContext, project: LockedProject) => {
@@ -55,7 +55,7 @@ export async function putFile(admin: AdminContext, where: string, asked: NewFile
     const itemIn = ({ items }: (typeof sets)[number]) => {
       const old = items.get(file.path);
       const coin = newCoin(admin.systemKeys.listing, false, machinesOnly ?? old?.isHidden);
-      return { entry: { id, ...file, updatedAt: project.now, ...noted(note, old?.entry), coin }, value: null };
+      return { entry: { id, ...file, updatedAt: project.now, ...remarked(remarks, old?.entry), coin }, value: null };
     };
     const changes = new Map(sets.map((set) => [set, new Map([[file.path, itemIn(set)]])]));
     const writes = await writeSets(admin, project, files, changes);
@@ -115,6 +115,6 @@ function validate(asked: NewFile) {
     size: content.length,
     sha256: sha256Of(content),
     contentType,
-    note: asked.note === undefined ? undefined : requireNote(path, asked.note),
+    remarks: requireRemarks(path, asked),
   };
 }

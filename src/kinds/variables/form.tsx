@@ -121,9 +121,14 @@ function ValueField({ environment, help }: { readonly environment: Environment; 
   );
 }
 
-function change(visit: Visit, name: string, { shown, entries, unseen, note }: StoredItem<VariableEntry>): ItemChange {
+function change(
+  visit: Visit,
+  name: string,
+  { shown, entries, unseen, remarks }: StoredItem<VariableEntry>,
+): ItemChange {
   const { admin, where, form } = visit;
-  const noted = note === undefined ? [] : [...entries.keys()].filter((environment) => !unseen.includes(environment));
+  const isNoted = Object.keys(remarks).length > 0;
+  const noted = isNoted ? [...entries.keys()].filter((environment) => !unseen.includes(environment)) : [];
   const canary = form.has("canary") ? (true as const) : undefined;
   const machinesOnly = form.has("machinesOnly") ? (true as const) : undefined;
   const values = valuesIn(form, shown, noted.length > 0 && !machinesOnly);
@@ -133,7 +138,7 @@ function change(visit: Visit, name: string, { shown, entries, unseen, note }: St
       // An empty day does not take away one that the form did not show.
       const isKept = day === "keep" || (day === null && unseen.includes(environment));
       const rotateBy = isKept ? dayToCome(entries.get(environment)?.rotateBy, admin.now()) : day;
-      return [environment, { value, rotateBy, note, machinesOnly }];
+      return [environment, { value, rotateBy, ...remarks, machinesOnly }];
     }),
   );
   // What is wrong with a name is said before the name is asked for again.
@@ -141,9 +146,9 @@ function change(visit: Visit, name: string, { shown, entries, unseen, note }: St
   for (const [environment, { value }] of each) {
     inField(`value.${environment}`, () => validateVariables([{ name, value }]));
   }
-  // Where only the note is written, the value that is there gets no mark.
+  // Where only a remark is written, the value that is there gets no mark.
   const all = new Map<Environment, Omit<NewVariable, "name" | "canary">>([
-    ...noted.map((environment) => [environment, { note, machinesOnly: undefined }] as const),
+    ...noted.map((environment) => [environment, { ...remarks, machinesOnly: undefined }] as const),
     ...each,
   ]);
   const targets = [...all.keys()];

@@ -30,8 +30,8 @@ import { rightTo } from "../../people/desk/permit.ts";
 import { requireAsSeen } from "../../people/desk/plan.ts";
 import { findToChange, placeOf } from "../../people/desk/projects.ts";
 import { listItems, unreadInput } from "../../people/editing/last-reads.ts";
-import { noteInput } from "../../people/editing/notes.ts";
-import { setBytesMax } from "../../serve/sets/kind.ts";
+import { remarkInputs, remarksIn } from "../../people/editing/remarks.ts";
+import { remarkNames, setBytesMax } from "../../serve/sets/kind.ts";
 import { deletionOf, ifAt, requireOne, severalNames } from "../delete.ts";
 import { variables } from "./entry.ts";
 import type { ImportFormat } from "./import-text.ts";
@@ -97,7 +97,7 @@ export const set = operation({
       "with --machines-only: so many random bytes in base64url as the value, never shown",
       parseRandomBytes,
     ),
-    note: noteInput,
+    ...remarkInputs,
     version: ifVersion,
     each: formOnly<ReadonlyMap<Environment, Omit<NewVariable, "name" | "canary">>>(),
   },
@@ -108,14 +108,14 @@ export const set = operation({
     if (generate !== undefined && !machinesOnly) throw usageProblem("var set: --generate needs --machines-only.");
   },
   plan: async (admin, given) => {
-    const { project, environments, name, each, rotateBy = null, canary, machinesOnly, generate, note, version } = given;
+    const { project, environments, name, each, rotateBy = null, canary, machinesOnly, generate, version } = given;
     const found = await findToChange(admin, project, "write", environments); // before anything is read
     const value = each || generate !== undefined ? undefined : await given.value.read();
     const changes = new Map(
       environments.map((environment) => {
         // A key for one environment must not read what was made for another.
         const made = generate === undefined ? value : randomBytes(generate).toString("base64url");
-        const own = each?.get(environment) ?? { value: made, rotateBy, note };
+        const own = each?.get(environment) ?? { value: made, rotateBy, ...remarksIn(given) };
         return [environment, { entries: [{ name, canary, machinesOnly, ...own }] }];
       }),
     );
@@ -150,29 +150,33 @@ export const mark = operation({
     project,
     environments: severalEnvironments,
     names,
-    note: noteInput,
+    ...remarkInputs,
     rotateBy: input("--rotate-by <day>", "rotate them by this day (UTC); none removes it", (text) =>
       text === "none" ? text : parseComingDay(text, Date.now()),
     ),
     version: ifVersion,
   },
-  check: ({ environments, version, note, rotateBy }) => {
+  check: ({ environments, version, rotateBy, ...given }) => {
     requireOne("var mark", environments, version);
-    if (note === undefined && rotateBy === undefined) throw usageProblem("var mark: give --note, --rotate-by or both.");
+    if (rotateBy !== undefined || Object.keys(remarksIn(given)).length > 0) return;
+    throw usageProblem(`var mark: give ${remarkNames.map((name) => `--${name}`).join(", ")}, --rotate-by or both.`);
   },
-  plan: async (admin, { project, environments, names, note, rotateBy: day, version }) => {
+  plan: async (admin, { project, environments, names, rotateBy: day, version, ...given }) => {
     const rotateBy = day === "none" ? null : day; // no parsed option can be null
-    const entries = names.map((name) => ({ name, note, rotateBy }));
+    const remarks = remarksIn(given);
+    const entries = names.map((name) => ({ name, ...remarks, rotateBy }));
     const changes = new Map(environments.map((environment) => [environment, { entries }]));
     const found = await findToChange(admin, project, "write", environments);
     const { would: _, ...change } = await planEach(admin, project, changes, found);
     await requireAsSeen(change, ifAt(environments, version));
     const said = [
       ...(rotateBy === undefined ? [] : [rotateBy ? `to be rotated by ${rotateBy}` : "without a day to rotate by"]),
-      ...(note === undefined ? [] : [note ? `with the note ${JSON.stringify(note)}` : "without a note"]),
+      ...Object.entries(remarks).map(([name, text]) =>
+        text ? `with the ${name} ${JSON.stringify(text)}` : `without a ${name}`,
+      ),
     ].join(", ");
     const did = `${listed(names)} in ${project}, ${joined(environments)}: ${said}.`;
-    const document = { project, environments, keys: names, note, rotateBy };
+    const document = { project, environments, keys: names, ...remarks, rotateBy };
     return {
       ...change,
       document,

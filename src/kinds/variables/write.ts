@@ -15,20 +15,22 @@ import {
 } from "../../people/desk/projects.ts";
 import { requireEnvironment, requireText } from "../../people/desk/validate.ts";
 import { listingsAcross } from "../../people/editing/across.ts";
-import { noted, requireNote } from "../../people/editing/notes.ts";
 import { type Item, type OpenSet, openItems, openSet, requireSet, requireSets } from "../../people/editing/open.ts";
+import { isRemarked, remarked, remarksIn, requireRemarks } from "../../people/editing/remarks.ts";
 import { revealOf } from "../../people/editing/reveal.ts";
 import { type NewItem, type PlannedSet, type SetChanges, zeroValues } from "../../people/editing/write.ts";
 import { type PlannedItems, planItems } from "../../people/editing/write-project.ts";
 import { isCanary, isMachinesOnly, newCoin } from "../../seal/canary.ts";
 import { may } from "../../serve/access/rights.ts";
+import type { Remarks } from "../../serve/sets/kind.ts";
 import { firstMark, isMarked } from "../../store/expiry.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
 import { nameWarnings, unseenInValues, valueWarnings } from "./env-file.ts";
 
-export type NewVariable = {
+/** A remark is empty for none. If it is left out, an earlier one stays. */
+export type NewVariable = Remarks & {
   readonly name: string;
-  /** If left out, the stored one stays, and only the note and the day change, which machines do not see. */
+  /** If left out, the stored one stays, and only remarks and the day change, which machines do not see. */
   readonly value?: string | Uint8Array | undefined;
   /** The day to rotate it by, or null for none. If left out, an earlier day stays unless the value changes. */
   readonly rotateBy?: string | null | undefined;
@@ -36,8 +38,6 @@ export type NewVariable = {
   readonly canary?: boolean | undefined;
   /** Whether no person reads it from now on, which takes a value. If left out, it stays what it is. */
   readonly machinesOnly?: true | undefined;
-  /** Empty for none. If left out, an earlier note stays. */
-  readonly note?: string | undefined;
 };
 
 export type WriteOptions = {
@@ -167,21 +167,21 @@ function planWrite(
   const changed: string[] = [];
   const same: string[] = [];
   const canaries: string[] = [];
-  for (const [key, { value, rotateBy: mark, canary, machinesOnly, note }] of given) {
+  for (const [key, { value, rotateBy: mark, canary, machinesOnly, ...remarks }] of given) {
     const old = before.items.get(key);
     if (value === undefined) {
       // Earlier versions, which a person may read, would have the same value.
       if (machinesOnly) throw new Refused("invalid", `${key} needs a new value to be for machines only.`);
       if (old === undefined) throw new Refused("not_found", `${key} is not in ${before.environment}: give it a value.`);
       const rotateBy = mark === undefined ? old.entry.rotateBy : (mark ?? undefined);
-      changes.set(key, { ...old, entry: { ...old.entry, rotateBy, ...noted(note, old.entry) } });
+      changes.set(key, { ...old, entry: { ...old.entry, rotateBy, ...remarked(remarks, old.entry) } });
       changed.push(key);
       continue;
     }
     // Somebody who may not see values, or notes, must not learn whether a guess is the stored one.
     const isRead = isCompared && !machinesOnly && old?.isHidden === false;
     const isSame = isRead && storedValue(old) === value;
-    const isNoted = note !== undefined && !(maySee && note === (old?.entry.note ?? ""));
+    const isNoted = isRemarked(remarks, maySee ? (old?.entry ?? {}) : undefined);
     if (old !== undefined && (!isSame || isNoted)) changed.push(key);
     const rotateBy = mark === undefined && isSame ? old.entry.rotateBy : mark;
     const was = isCanary(listing, old?.entry ?? {});
@@ -190,7 +190,7 @@ function planWrite(
     if (isEqual && onlyChanges) continue;
     if (was && canary === undefined) canaries.push(key);
     const coin = newCoin(listing, canary ?? was, machinesOnly ?? old?.isHidden);
-    const said = { ...(rotateBy && { rotateBy }), ...noted(note, old?.entry) };
+    const said = { ...(rotateBy && { rotateBy }), ...remarked(remarks, old?.entry) };
     changes.set(key, variableItem({ key, updatedAt: now, ...said, coin }, value));
   }
   const unwanted = new Set(prune ? [...before.items.keys()].filter((name) => !given.has(name)) : remove);
@@ -320,11 +320,11 @@ function chosenOf(
 
 /** A variable as a copy writes it: a copy of a canary is one, and a canary stays one whatever is copied over it. */
 function copied({ systemKeys }: AdminContext, item: Item<VariableEntry>, maySee: boolean): NewVariable {
-  const { key: name, rotateBy, note } = item.entry;
+  const { key: name, rotateBy } = item.entry;
   const canary = isCanary(systemKeys.listing, item.entry) || undefined;
   const machinesOnly = item.isHidden || undefined;
   const value = valueIn(String(Buffer.from(item.value?.unseen() ?? [])));
-  return { name, value, canary, machinesOnly, ...(rotateBy && { rotateBy }), ...(maySee && { note }) };
+  return { name, value, canary, machinesOnly, ...(rotateBy && { rotateBy }), ...(maySee && remarksIn(item.entry)) };
 }
 
 /** The value of a variable, for a person. @throws Refused `forbidden` if it is for machines only */
@@ -348,11 +348,11 @@ export async function listVariables(admin: AdminContext, where: string, environm
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where, "see", [target]);
   const { entries } = await requireSet(admin, { project, descriptor: variables, environment: target });
-  return entries.map(({ key: name, updatedAt, rotateBy, coin, note }) => {
+  return entries.map(({ key: name, updatedAt, rotateBy, coin, ...entry }) => {
     const canary = isCanary(admin.systemKeys.listing, { coin });
     const machinesOnly = isMachinesOnly(admin.systemKeys.listing, { coin });
     const marks = { ...(canary && { canary }), ...(machinesOnly && { machinesOnly }) };
-    return { name, updatedAt, ...(rotateBy && { rotateBy }), ...marks, ...(note && { note }) };
+    return { name, updatedAt, ...(rotateBy && { rotateBy }), ...marks, ...remarksIn(entry) };
   });
 }
 
@@ -445,8 +445,7 @@ export function validateVariables(entries: readonly NewVariable[]) {
       const words = `The value of ${name} has ${bytes} bytes; at most ${variableValueBytesMax} are allowed.`;
       throw new Refused("bound", words);
     }
-    const note = entry.note === undefined ? undefined : requireNote(name, entry.note);
-    values.set(name, { ...entry, value: text, note });
+    values.set(name, { ...entry, value: text, ...requireRemarks(name, entry) });
   }
   return values;
 }

@@ -4,11 +4,12 @@ import { formatTime } from "../../core/words/text.ts";
 import { parseDuration } from "../../core/words/times.ts";
 import { findLastReads } from "../../record/store/last-reads.ts";
 import { may } from "../../serve/access/rights.ts";
-import type { KindDescriptor } from "../../serve/sets/kind.ts";
+import type { KindDescriptor, Remarks } from "../../serve/sets/kind.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { input } from "../desk/inputs.ts";
 import { type Columns, list, type Outcome } from "../desk/outcome.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
+import { remarkColumns } from "./remarks.ts";
 
 /* When machines last read an item: as the notary counted it from the audit, so it takes the right to read that. */
 
@@ -93,9 +94,7 @@ export function unreadInput({ isReadByName }: Pick<KindDescriptor, "isReadByName
  * @param placesOf - the name of an item, and where it is
  * @throws Refused `unavailable` if no notary has read the whole audit
  */
-export async function listItems<
-  T extends { readonly updatedAt: number; readonly note?: string | undefined; readonly machinesOnly?: true },
->(
+export async function listItems<T extends Remarks & { readonly updatedAt: number; readonly machinesOnly?: true }>(
   admin: AdminContext,
   asked: { readonly project: string; readonly descriptor: KindDescriptor; readonly unreadMs: number | undefined },
   items: readonly T[],
@@ -104,12 +103,11 @@ export async function listItems<
   among?: readonly Environment[],
 ): Promise<Outcome> {
   const { project: where, descriptor, unreadMs } = asked;
-  const hasNotes = items.some(({ note }) => note !== undefined);
   const hasMarks = items.some(({ machinesOnly }) => machinesOnly);
   const columns = {
     ...itemColumns,
     ...(hasMarks && { "MACHINES ONLY": ({ machinesOnly }: T) => (machinesOnly ? "yes" : "-") }),
-    ...(hasNotes && { NOTE: ({ note }: T) => ({ name: note ?? null }) }),
+    ...remarkColumns(items),
   };
   const place = among === undefined ? "" : ` in ${among.join(", ")}`;
   if (unreadMs === undefined) return list(items, columns, `${where} has no ${descriptor.kind}${place}.`);

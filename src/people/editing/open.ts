@@ -5,11 +5,11 @@ import { inWords } from "../../core/words/ago.ts";
 import { listed } from "../../core/words/text.ts";
 import { orUndefined } from "../../seal/envelope.ts";
 import { everyRight, may, type Right } from "../../serve/access/rights.ts";
-import type { Entry, KindDescriptor } from "../../serve/sets/kind.ts";
+import type { Entry, KindDescriptor, Remarks } from "../../serve/sets/kind.ts";
 import { VerifiedSet } from "../../serve/sets/verified-set.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { type FoundProject, placeOf, projectPath, uses } from "../desk/projects.ts";
-import { noted } from "./notes.ts";
+import { remarked } from "./remarks.ts";
 import { StoredValue } from "./stored-value.ts";
 import { isOfSet, type SetName, writtenSince } from "./version-records.ts";
 
@@ -228,11 +228,10 @@ type OpenOptions = {
   readonly withMachinesOnly?: boolean | undefined;
 };
 
-/** An item of several sets: its environments, its last change, and the first note that one of them has. */
-type ItemAcross = {
+/** An item of several sets: its environments, its last change, and of each remark the first one that there is. */
+type ItemAcross = Remarks & {
   readonly environments: readonly Environment[];
   readonly updatedAt: number;
-  readonly note?: string | undefined;
   /** Whether no person reads its value in one of them. */
   readonly machinesOnly?: true;
 };
@@ -244,7 +243,7 @@ export function itemsOf<E extends Entry>(
 ): readonly (ItemAcross & { readonly entry: E })[] {
   const found = new Map<
     string,
-    { entry: E; environments: Environment[]; updatedAt: number; note?: string | undefined; machinesOnly?: true }
+    Remarks & { entry: E; environments: Environment[]; updatedAt: number; machinesOnly?: true }
   >();
   for (const set of sets) {
     const { environment } = set;
@@ -252,7 +251,7 @@ export function itemsOf<E extends Entry>(
       const item = found.get(identityOf(entry)) ?? { entry, environments: [], updatedAt: 0 };
       item.environments.push(environment);
       item.updatedAt = Math.max(item.updatedAt, entry.updatedAt);
-      Object.assign(item, noted(item.note, entry), set.isMachinesOnly(entry) && { machinesOnly: true });
+      Object.assign(item, remarked(item, entry), set.isMachinesOnly(entry) && { machinesOnly: true });
       found.set(identityOf(entry), item);
     }
   }

@@ -2,11 +2,12 @@ import { compareBytes, type Environment } from "../../core/names.ts";
 import { descriptorOf } from "../../kinds/people.ts";
 import { searchAction } from "../../record/entry.ts";
 import { isCanary } from "../../seal/canary.ts";
-import type { ContentEntry, KindDescriptor } from "../../serve/sets/kind.ts";
+import type { ContentEntry, KindDescriptor, Remarks } from "../../serve/sets/kind.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
 import { type Item, openItems, requireSets, shownEnvironments } from "../editing/open.ts";
+import { remarked, remarksIn } from "../editing/remarks.ts";
 
 /* Which environments of a project have an item, and whether it is the same in them. No value leaves this file. */
 
@@ -23,14 +24,13 @@ export type ItemsAcross = {
 };
 
 /** An item in one environment, compared with the same item in the others. */
-export type ComparedItem = {
+export type ComparedItem = Remarks & {
   /** Epoch milliseconds. */
   readonly updatedAt: number;
   /** When its value is overdue for rotation, if it is marked with a day. Epoch milliseconds. */
   readonly dueAt?: number | undefined;
   readonly isCanary?: true;
   readonly isMachinesOnly?: true;
-  readonly note?: string | undefined;
   /**
    * Environments with the same content have the same number: 1 for the first environment, then 2 and 3. Null if the
    * person may not see values, or nobody may: a number would confirm a guess.
@@ -105,7 +105,7 @@ export async function compareEnvironments(
             ...(dueAt && { dueAt }),
             ...bait,
             ...(item.isHidden && { isMachinesOnly: true }),
-            note: entry.note,
+            ...remarksIn(entry),
           },
         ];
       }),
@@ -118,13 +118,13 @@ export async function compareEnvironments(
 
 /**
  * What makes two items the same: the value without its time, or what the listing shows of a content, without its id, its
- * times, its note and its coin.
+ * times, its remarks and its coin.
  */
 export function contentOf({ hasValues, datedValue }: KindDescriptor, { entry, value }: Item): string {
   const bytes = Buffer.from(value?.shown() ?? "");
   if (hasValues) return (datedValue?.(bytes, 0) ?? bytes).toString();
-  const { id: _, version: __, updatedAt: ___, note: ____, coin: _____, ...shown } = entry as ContentEntry;
-  return JSON.stringify(shown);
+  const { id: _, version: __, updatedAt: ___, coin: ____, ...shown } = entry as ContentEntry;
+  return JSON.stringify({ ...shown, ...remarked({}) });
 }
 
 /** Numbers the contents from 1, in the order in which they are first seen. */

@@ -11,7 +11,7 @@ import { ofOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
 import { projectPath } from "../desk/projects.ts";
 import { listingsAcross, type ProjectAsked } from "../editing/across.ts";
-import { noted } from "../editing/notes.ts";
+import { remarked } from "../editing/remarks.ts";
 import { listKeys } from "../keys/keys.ts";
 import { listPersons } from "../persons/persons.ts";
 import { listRequests } from "../requests/requests.ts";
@@ -109,7 +109,7 @@ async function findInProjects(search: Search, organization: string | undefined):
           if (!isNamed(name) && !(entry.note && isNamed(`${name} ${entry.note}`))) continue;
           const { environments, note, ...marks } = places.get(name) ?? { environments: [] };
           if (isMachinesOnly(admin.systemKeys.listing, entry)) marks.machinesOnly = true;
-          places.set(name, { environments: [...environments, environment], ...noted(note, entry), ...marks });
+          places.set(name, { environments: [...environments, environment], ...remarked({ note }, entry), ...marks });
         }
       }
       for (const [name, found] of places) hits.add({ type: item, ...place, name, ...found });

@@ -28,7 +28,7 @@ import type { Visit } from "../../dashboard/parts/visit.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { kindPages } from "../../kinds/pages.ts";
 import { descriptorOf } from "../../kinds/people.ts";
-import type { KindDescriptor } from "../../serve/sets/kind.ts";
+import { type KindDescriptor, remarkNames } from "../../serve/sets/kind.ts";
 import { isStaleToCompare } from "../desk/context.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import { behindWords, dayOf, findKindReads, type KindReads } from "../editing/last-reads.ts";
@@ -141,14 +141,14 @@ function columnsOf(
   const item = projectPagePath(where, `${kind}/item`);
   return {
     Name: ({ name, environments: found }) => {
-      const { note } = Object.values(found).find(({ note }) => note) ?? {};
+      const said = remarkNames.map((one) => [one, Object.values(found).find((there) => there[one])?.[one]] as const);
       const link = isChosen ? undefined : `${item}?name=${encodeURIComponent(name)}`;
       const shown = <Name to={link}>{name}</Name>;
       return [
         isChosen ? <Box name="names" value={name} children={shown} /> : shown,
         alike.has(name) && <Alike />,
         Note && <Note name={name} />,
-        note && <small title={excerpt(note)}> note</small>,
+        said.map(([what, text]) => text && <small title={excerpt(text)}> {what}</small>),
       ];
     },
     ...environmentColumns<Compared>(seen, ({ environments: found }, environment) => {

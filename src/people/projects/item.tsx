@@ -6,6 +6,7 @@ import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { lookalikes } from "../../core/words/lookalikes.ts";
 import { joined } from "../../core/words/text.ts";
+import { drawnFacts } from "../../dashboard/parts/drawn.tsx";
 import {
   Actions,
   Ago,
@@ -34,6 +35,7 @@ import { Damaged } from "../audit/operations.ts";
 import { type AuditCounts, countedDays, countedMax, countLately } from "../audit/reads.ts";
 import { seenOf } from "../desk/plan.ts";
 import { findProject } from "../desk/projects.ts";
+import { remarkColumns } from "../editing/remarks.ts";
 import { type ItemHistory, listItemHistory } from "../history/history.ts";
 import { keyNames, listAccess } from "../keys/keys.ts";
 import { type Gets, personGets } from "../keys/readers.ts";
@@ -140,7 +142,7 @@ function Card(
       {isThere && !found.isMachinesOnly && revealed.includes(environment) && <Reveal {...props} />}
       <Facts
         facts={{
-          Note: found?.note,
+          ...(found && drawnFacts(found, remarkColumns([found]), now)),
           "Who can read it":
             isThere &&
             some(gets("values", found.isMachinesOnly), found.isMachinesOnly ? "Nobody." : "Nobody but operators."),

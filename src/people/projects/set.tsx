@@ -10,11 +10,11 @@ import type { Answer } from "../../dashboard/parts/route.ts";
 import { inField, type Visit } from "../../dashboard/parts/visit.ts";
 import { kindPages } from "../../kinds/pages.ts";
 import { descriptorOf } from "../../kinds/people.ts";
-import type { Entry } from "../../serve/sets/kind.ts";
+import { type Entry, type Remarks, remarkNames } from "../../serve/sets/kind.ts";
 import { seenOf } from "../desk/plan.ts";
 import { findProject } from "../desk/projects.ts";
-import { requireNote } from "../editing/notes.ts";
 import { requireSets, shownEnvironments } from "../editing/open.ts";
+import { remarkHelp, requireRemarks } from "../editing/remarks.ts";
 import { requireKind } from "./grid.tsx";
 
 /** Creates, changes and deletes an item of a kind. What is stored is not shown. */
@@ -48,7 +48,9 @@ export async function setPage(visit: Visit): Promise<Answer> {
         <p>
           <Box name="show">Show what is typed</Box>
         </p>
-        <NoteField note={noteOfAll(item.entries)} />
+        {remarkNames.map((one) => (
+          <RemarkField name={one} text={saidInAll(item.entries, one)} />
+        ))}
         {item.shown.includes("production") && <NameAgain name={name} what={`name of the ${what}`} />}
       </Change>
       {name !== undefined && (
@@ -74,9 +76,8 @@ export async function set(visit: Visit): Promise<Answer> {
   const isNew = visit.form.has("new");
   const name = isNew ? visit.form.read("name").trim() : visit.form.read("name");
   const item = await findItem(visit, kind, name);
-  const typed = visit.form.touched("note");
-  const note = typed === undefined ? undefined : inField("note", () => requireNote(name, typed));
-  const change = form.change(visit, name, { ...item, note });
+  const typed = remarkNames.map((one) => inField(one, () => requireRemarks(name, { [one]: visit.form.touched(one) })));
+  const change = form.change(visit, name, { ...item, remarks: Object.assign({}, ...typed) });
   const taken = touchedBy(change).filter((one) => item.entries.has(one) && !item.unseen.includes(one));
   if (isNew && taken.length > 0) {
     const words = `${JSON.stringify(name)} is in ${joined(taken)} already.`;
@@ -87,26 +88,17 @@ export async function set(visit: Visit): Promise<Answer> {
 
 type Entries = ReadonlyMap<Environment, Entry>;
 
-/** @param note - undefined if its environments have different ones */
-function NoteField({ note }: { readonly note: string | undefined }) {
-  const help = "What it is, who rotates it, where it is made. It is no secret: whoever sees the name sees it.";
-  const differs = " Its environments have different notes: an empty field keeps them.";
-  return (
-    <Field
-      name="note"
-      label="Note"
-      help={note === undefined ? help + differs : help}
-      rows={3}
-      isProse
-      stored={note ?? ""}
-    />
-  );
+/** @param text - undefined if its environments have different ones */
+function RemarkField({ name, text }: { readonly name: keyof Remarks; readonly text: string | undefined }) {
+  const differs = text === undefined ? ` Its environments have different ${name}s: an empty field keeps them.` : "";
+  const label = `${name[0]?.toUpperCase()}${name.slice(1)}`;
+  return <Field name={name} label={label} help={remarkHelp[name] + differs} rows={3} isProse stored={text ?? ""} />;
 }
 
-/** The note that an item has in all environments; undefined if they differ. */
-function noteOfAll(entries: Entries): string | undefined {
-  const [note = "", ...others] = new Set([...entries.values()].map(({ note = "" }) => note));
-  return others.length === 0 ? note : undefined;
+/** What is said of an item in all environments; undefined if they differ. */
+function saidInAll(entries: Entries, remark: keyof Remarks): string | undefined {
+  const [text = "", ...others] = new Set([...entries.values()].map((entry) => entry[remark] ?? ""));
+  return others.length === 0 ? text : undefined;
 }
 
 /** Deletes an item. @throws Refused `conflict` if somebody wrote a set since the page was shown */
@@ -144,5 +136,5 @@ async function findItem(visit: Visit, kind: string, name: string | undefined): P
     entries.filter((entry) => descriptor.nameOf(entry) === name).map((entry) => [environment, entry] as const),
   );
   const unseen = project.permit.environments.filter((environment) => !seen.includes(environment));
-  return { project, sets, shown: shownEnvironments(project, sets), entries: new Map(entries), unseen };
+  return { project, sets, shown: shownEnvironments(project, sets), entries: new Map(entries), unseen, remarks: {} };
 }

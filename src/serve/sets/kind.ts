@@ -57,8 +57,12 @@ export function countsColumnOf({ item }: { readonly item: string }): `${string}C
   return `${item}Counts`;
 }
 
+/** What people say of an item, each in one line. The API does not show it, and its change is none to machines. */
+export type Remarks = { readonly [name in (typeof remarkNames)[number]]?: string | undefined };
+export const remarkNames = ["note"] as const;
+
 /** An entry of a listing: what a metadata read shows of an item in one environment. Field order is JSON's. */
-export type Entry = {
+export type Entry = Remarks & {
   readonly updatedAt: number;
   /**
    * The version of the set that wrote the value, because two writes may be in one millisecond. So a name, a time and a
@@ -67,8 +71,6 @@ export type Entry = {
   readonly version?: number;
   /** Tells the holder of the listing key which marks it has (`seal/canary.ts`). The API does not show it. */
   readonly coin?: string;
-  /** What people say of the item, in one line. The API does not show it, and its change is none to machines. */
-  readonly note?: string | undefined;
 };
 
 /** An entry whose content is a row of its own. */
