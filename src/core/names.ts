@@ -22,6 +22,10 @@ export function isEnvironment(text: string): text is Environment {
   return (environments as readonly string[]).includes(text);
 }
 
+/** What people say of an item, each in one line. The API does not show it, and its change is none to machines. */
+export const remarkNames = ["note"] as const;
+export type Remarks = { readonly [name in (typeof remarkNames)[number]]?: string | undefined };
+
 /** Organization and project slugs, as a regular expression. */
 export const slugRule = "^[a-z0-9][a-z0-9-]{0,63}$";
 export const slugPattern: RegExp = new RegExp(slugRule);

@@ -1,9 +1,10 @@
+import { remarkNames } from "../core/names.ts";
 import { visibleLines } from "../core/visible.ts";
 import type { Operations } from "../people/desk/operation.ts";
 import type { Item, OpenSet } from "../people/editing/open.ts";
 import { alarmActions, machineActions, peopleActions } from "../record/entry.ts";
 import { projects, requests } from "../serve/access/grant.ts";
-import { type KindDescriptor, remarkNames } from "../serve/sets/kind.ts";
+import type { KindDescriptor } from "../serve/sets/kind.ts";
 import type { ExportAsk, ExportItem } from "./export-item.ts";
 import { everyKind } from "./kind.ts";
 import { variables } from "./variables/entry.ts";

@@ -1,8 +1,7 @@
 import type { ComponentChildren, VNode } from "preact";
-import type { Environment } from "../../core/names.ts";
+import type { Environment, Remarks } from "../../core/names.ts";
 import type { VersionedSet } from "../../people/desk/plan.ts";
 import type { FoundProject } from "../../people/desk/projects.ts";
-import type { Remarks } from "../../serve/sets/kind.ts";
 import type { Steers } from "./parts.tsx";
 import type { Done, Route } from "./route.ts";
 import type { Visit } from "./visit.ts";

@@ -1,4 +1,4 @@
-import { type Environment, environmentsOf } from "../../core/names.ts";
+import { type Environment, environmentsOf, type Remarks } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { unseenIn } from "../../core/words/unseen.ts";
 import type { AdminContext } from "../../people/desk/context.ts";
@@ -10,7 +10,6 @@ import type { SetChanges } from "../../people/editing/write.ts";
 import { type PlannedItems, planItems } from "../../people/editing/write-project.ts";
 import { newCoin } from "../../seal/canary.ts";
 import { may } from "../../serve/access/rights.ts";
-import type { Remarks } from "../../serve/sets/kind.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
 /** What a change did, or would do: whether the account is new, and what it loses. */

@@ -1,5 +1,5 @@
 import { sha256Of } from "../../core/hash.ts";
-import { contentBytesMax, type Environment, environmentsOf } from "../../core/names.ts";
+import { contentBytesMax, type Environment, environmentsOf, type Remarks } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { pathProblem, pathSetProblem } from "../../core/words/path.ts";
 import type { AdminContext } from "../../people/desk/context.ts";
@@ -12,7 +12,6 @@ import { writeSets } from "../../people/editing/write.ts";
 import { writingProject } from "../../people/editing/write-project.ts";
 import { newCoin } from "../../seal/canary.ts";
 import { may } from "../../serve/access/rights.ts";
-import type { Remarks } from "../../serve/sets/kind.ts";
 import { everyKind } from "../kind.ts";
 import { type FileEntry, files } from "./entry.ts";
 

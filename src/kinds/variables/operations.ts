@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type Environment, environments, variableValueBytesMax } from "../../core/names.ts";
+import { type Environment, environments, remarkNames, variableValueBytesMax } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { parseList } from "../../core/words/lists.ts";
 import { machinesOnlySentence } from "../../core/words/machines-only.ts";
@@ -31,7 +31,7 @@ import { requireAsSeen } from "../../people/desk/plan.ts";
 import { findToChange, placeOf } from "../../people/desk/projects.ts";
 import { listItems, unreadInput } from "../../people/editing/last-reads.ts";
 import { remarkInputs, remarksIn } from "../../people/editing/remarks.ts";
-import { remarkNames, setBytesMax } from "../../serve/sets/kind.ts";
+import { setBytesMax } from "../../serve/sets/kind.ts";
 import { deletionOf, ifAt, requireOne, severalNames } from "../delete.ts";
 import { variables } from "./entry.ts";
 import type { ImportFormat } from "./import-text.ts";

@@ -1,6 +1,12 @@
 import { eq, sql } from "drizzle-orm";
 import { Cut } from "../../core/cut.ts";
-import { compareBytes, type Environment, isVariableName, variableValueBytesMax } from "../../core/names.ts";
+import {
+  compareBytes,
+  type Environment,
+  isVariableName,
+  type Remarks,
+  variableValueBytesMax,
+} from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { didYouMean } from "../../core/words/nearest.ts";
 import { firstLines } from "../../core/words/text.ts";
@@ -22,7 +28,6 @@ import { type NewItem, type PlannedSet, type SetChanges, zeroValues } from "../.
 import { type PlannedItems, planItems } from "../../people/editing/write-project.ts";
 import { isCanary, isMachinesOnly, newCoin } from "../../seal/canary.ts";
 import { may } from "../../serve/access/rights.ts";
-import type { Remarks } from "../../serve/sets/kind.ts";
 import { firstMark, isMarked } from "../../store/expiry.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
 import { nameWarnings, unseenInValues, valueWarnings } from "./env-file.ts";

@@ -1,10 +1,10 @@
-import { type Environment, environments } from "../../core/names.ts";
+import { type Environment, environments, type Remarks } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { formatTime } from "../../core/words/text.ts";
 import { parseDuration } from "../../core/words/times.ts";
 import { findLastReads } from "../../record/store/last-reads.ts";
 import { may } from "../../serve/access/rights.ts";
-import type { KindDescriptor, Remarks } from "../../serve/sets/kind.ts";
+import type { KindDescriptor } from "../../serve/sets/kind.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { input } from "../desk/inputs.ts";
 import { type Columns, list, type Outcome } from "../desk/outcome.ts";

@@ -1,11 +1,11 @@
 import { and, asc, eq, isNotNull, or } from "drizzle-orm";
-import { compareBytes, type Environment } from "../../core/names.ts";
+import { compareBytes, type Environment, type Remarks } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { inWords } from "../../core/words/ago.ts";
 import { listed } from "../../core/words/text.ts";
 import { orUndefined } from "../../seal/envelope.ts";
 import { everyRight, may, type Right } from "../../serve/access/rights.ts";
-import type { Entry, KindDescriptor, Remarks } from "../../serve/sets/kind.ts";
+import type { Entry, KindDescriptor } from "../../serve/sets/kind.ts";
 import { VerifiedSet } from "../../serve/sets/verified-set.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { type FoundProject, placeOf, projectPath, uses } from "../desk/projects.ts";

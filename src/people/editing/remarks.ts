@@ -1,5 +1,5 @@
+import { type Remarks, remarkNames } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { type Remarks, remarkNames } from "../../serve/sets/kind.ts";
 import { input } from "../desk/inputs.ts";
 import type { Columns } from "../desk/outcome.ts";
 

@@ -1,8 +1,8 @@
-import { compareBytes, type Environment } from "../../core/names.ts";
+import { compareBytes, type Environment, type Remarks } from "../../core/names.ts";
 import { descriptorOf } from "../../kinds/people.ts";
 import { searchAction } from "../../record/entry.ts";
 import { isCanary } from "../../seal/canary.ts";
-import type { ContentEntry, KindDescriptor, Remarks } from "../../serve/sets/kind.ts";
+import type { ContentEntry, KindDescriptor } from "../../serve/sets/kind.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
 import { findProject, placeOf } from "../desk/projects.ts";

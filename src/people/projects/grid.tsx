@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 
-import type { Environment } from "../../core/names.ts";
+import { type Environment, remarkNames } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { excerpt } from "../../core/visible.ts";
 import { inWords } from "../../core/words/ago.ts";
@@ -28,7 +28,7 @@ import type { Visit } from "../../dashboard/parts/visit.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { kindPages } from "../../kinds/pages.ts";
 import { descriptorOf } from "../../kinds/people.ts";
-import { type KindDescriptor, remarkNames } from "../../serve/sets/kind.ts";
+import type { KindDescriptor } from "../../serve/sets/kind.ts";
 import { isStaleToCompare } from "../desk/context.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import { behindWords, dayOf, findKindReads, type KindReads } from "../editing/last-reads.ts";

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 
-import type { Environment } from "../../core/names.ts";
+import { type Environment, type Remarks, remarkNames } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { joined } from "../../core/words/text.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../dashboard/parts/kind-pages.ts";
@@ -10,7 +10,7 @@ import type { Answer } from "../../dashboard/parts/route.ts";
 import { inField, type Visit } from "../../dashboard/parts/visit.ts";
 import { kindPages } from "../../kinds/pages.ts";
 import { descriptorOf } from "../../kinds/people.ts";
-import { type Entry, type Remarks, remarkNames } from "../../serve/sets/kind.ts";
+import type { Entry } from "../../serve/sets/kind.ts";
 import { seenOf } from "../desk/plan.ts";
 import { findProject } from "../desk/projects.ts";
 import { requireSets, shownEnvironments } from "../editing/open.ts";

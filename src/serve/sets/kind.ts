@@ -1,3 +1,4 @@
+import type { Remarks } from "../../core/names.ts";
 import type { KindAction } from "../../record/entry.ts";
 import type { Resource, Surface } from "../access/grant.ts";
 
@@ -56,10 +57,6 @@ export type Written<E extends Entry = Entry> = {
 export function countsColumnOf({ item }: { readonly item: string }): `${string}Counts` {
   return `${item}Counts`;
 }
-
-/** What people say of an item, each in one line. The API does not show it, and its change is none to machines. */
-export type Remarks = { readonly [name in (typeof remarkNames)[number]]?: string | undefined };
-export const remarkNames = ["note"] as const;
 
 /** An entry of a listing: what a metadata read shows of an item in one environment. Field order is JSON's. */
 export type Entry = Remarks & {
