@@ -69,11 +69,6 @@ export function proofChecker(log: readonly Verifier[], witnesses: readonly Verif
   };
 }
 
-/** Checks one proof, as {@link proofChecker} does. */
-export function checkProof(document: unknown, ...keys: Parameters<typeof proofChecker>): Proved | Unproved {
-  return proofChecker(...keys)(document);
-}
-
 /** The document of a line; undefined if it is not JSON in the one form that proofs have. */
 export function readProof(line: Uint8Array): unknown {
   return attempt<unknown>(() => JSON.parse(utf8.decode(line), onlyDigits));

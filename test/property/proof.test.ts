@@ -3,10 +3,11 @@ import fc from "fast-check";
 import type { AuditEntry } from "../../src/record/entry.ts";
 import { entrySalt, type Leaf, leafOf } from "../../src/record/leaf.ts";
 import { signerOf } from "../../src/record/note.ts";
-import { checkProof, type EntryProof, encodeTreeProof, proofFormat } from "../../src/record/proof.ts";
+import { type EntryProof, encodeTreeProof, proofFormat } from "../../src/record/proof.ts";
 import { decodeEntries, encodeEntries, type Segment } from "../../src/record/segment.ts";
 import { completingLeaf, leafHash, type Node, proveInclusion, Tree } from "../../src/record/tree.ts";
 import { signTreeHead } from "../../src/record/tree-note.ts";
+import { checkProof } from "../support/check-proof.ts";
 import { entry } from "../support/journal.ts";
 
 const signer = signerOf("keyhole/0123456789abcdef", new Uint8Array(32).fill(7));
