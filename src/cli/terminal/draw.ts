@@ -65,7 +65,7 @@ function commandOf(row: Row, context: CommandContext): Command {
   return command.action(async () => {
     const values: Readonly<Record<string, unknown>> = command.opts();
     const given = Object.fromEntries([
-      ...args.map(([name], at) => [name, command.processedArgs[at]] as const),
+      ...args.map(([name], at) => [name, unlessEmpty(command.processedArgs[at])] as const),
       ...options.map(([name, attribute]) => [name, values[attribute]] as const),
     ]);
     const sources = Object.entries(row.inputs).flatMap(([name, { source }]) =>
@@ -79,6 +79,11 @@ function commandOf(row: Row, context: CommandContext): Command {
     const limit = isList && !("limit" in row.inputs) ? (values["limit"] as number | undefined) : undefined;
     await perform(context, row, all, { yes, dryRun: values["dryRun"] === true, limit });
   });
+}
+
+/** Commander has an empty list for words that are not given. */
+function unlessEmpty(value: unknown): unknown {
+  return Array.isArray(value) && value.length === 0 ? undefined : value;
 }
 
 /** Commander parses with `parse`, and checks the choices of what is not a list. */
