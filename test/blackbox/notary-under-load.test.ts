@@ -219,7 +219,7 @@ describeBoth("a notary", (w) => {
       await w.organization();
       [selects, log] = [0, []];
       await notary.round();
-      expect(selects).toBeLessThan(100 + 3 * all);
+      expect(selects).toBeLessThan(100 + 4 * all);
       expect(of("audit_flaw").length).toBeLessThanOrEqual(Math.min(more, 1000));
       expect(of("signed_checkpoint")).toHaveLength(1);
     }
