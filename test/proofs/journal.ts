@@ -11,6 +11,20 @@ const journal = "integration/journal";
 /** Entries that were taken are durable, and nothing swallows them. */
 export const durable: readonly Proof[] = [
   {
+    promise: "A server whose disk is full is not ready",
+    edits: [
+      [
+        worker,
+        '    else opened.run("PRAGMA user_version = 0"); // as it is: the commit shows whether the disk takes a page\n',
+        "",
+      ],
+    ],
+    fails: [
+      "blackbox/full-disk",
+      "gives no value, says so, and gives them again once there is room, with no entry lost",
+    ],
+  },
+  {
     promise: "Renders come from a kind's render.ts alone",
     edits: [
       [

@@ -48,6 +48,7 @@ function open(path: string, insertText: string): void {
     });
     if (counts.some((count, at) => count > (reads[at]?.readsMax ?? 0))) return { outcome: "refused", counts };
     if (segment !== undefined) insert.run(...segment);
+    else opened.run("PRAGMA user_version = 0"); // as it is: the commit shows whether the disk takes a page
     return { outcome: "durable" };
   });
   isInPlace = isSameDatabase(path);
