@@ -99,16 +99,17 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
     expect(await ana.text("main [role=status]")).toContain("40");
   });
 
-  test("promoting what is missing takes five clicks and the name, with a plan in between", async () => {
+  test("promoting what is missing takes six clicks and the name, with a plan in between", async () => {
     for (const name of ["NEW_1", "NEW_2"]) await site.json(["var", "set", "acme/web", "staging", name, "--value", "x"]);
     await start();
     await ana.follow("acme/web");
     await ana.follow("Promote");
+    await ana.follow("Compare");
     await ana.press("Choose all that are shown");
     await ana.follow("Copy 2 new");
     await ana.type("again", "acme/web");
     await ana.follow("Apply exactly that");
-    expect(ana.clicks).toBe(5);
+    expect(ana.clicks).toBe(6);
     const there = (await site.json(["var", "list", "acme/web", "production"])) as { key: string }[];
     expect(there.filter(({ key }) => key.startsWith("NEW_"))).toHaveLength(2);
     expect((await site.here(["var", "get", "acme/web", "production", "TOKEN"])).stdout.trim()).toBe("in production");
