@@ -152,9 +152,11 @@ export function originOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Whether a host is this machine. @param hostname - an IPv6 address may be in brackets, as URL writes it */
+/** Whether a host is this machine. @param hostname - an IPv6 address of any form, also in brackets, as URL writes it */
 export function isLoopback(hostname: string): boolean {
-  return /^(?:localhost|\[?::1\]?|127(?:\.\d+){1,3})$/.test(hostname);
+  return /^(?:localhost|127(?:\.\d+){1,3}|\[?(?:0{0,4}:){1,7}(?:0{0,3}1|ffff:127(?:\.\d+){3}|ffff:7f[\da-f]{2}:[\da-f]{1,4})\]?)$/i.test(
+    hostname,
+  );
 }
 
 /** A whole body. Undefined if it is too long: it is cancelled at the first chunk that exceeds the bound. */

@@ -67,10 +67,16 @@ describeBoth("the row of an organization that SQL changed", (w) => {
 
   test("stays refused if SQL undoes the migrations that brought its seal and what came after", async () => {
     const { where } = await pair(w);
+    const all = migrations[w.dialect].flatMap(({ sql }) => sql).map((statement) => statement.trim());
     const later = migrations[w.dialect].slice(1).flatMap(({ sql }) => sql);
     for (const statement of later.toReversed()) {
       const [, made] = /CREATE TABLE ["`](\w+)/.exec(statement) ?? [];
       const [, table, column] = /ALTER TABLE ["`](\w+)["`] ADD (?:COLUMN )?["`](\w+)/.exec(statement) ?? [];
+      const [, index] = /CREATE INDEX ["`](\w+)/.exec(statement) ?? [];
+      const [, dropped] = /DROP INDEX ["`](\w+)/.exec(statement) ?? [];
+      if (index !== undefined) await w.run(`drop index if exists ${index}`);
+      if (dropped !== undefined)
+        await w.run(all.find((one) => one.startsWith("CREATE INDEX") && one.includes(dropped)) ?? "");
       if (made !== undefined) await w.run(`drop table ${made}`);
       if (column !== undefined) await w.run(`alter table ${table} drop column ${column}`);
     }

@@ -31,7 +31,7 @@ export const clients: readonly Proof[] = [
   },
   {
     promise: "A name that begins like this machine's is not this machine",
-    edits: [[request, "127(?:\\.\\d+){1,3})$/", "127(?:\\.\\d+){1,3})/"]],
+    edits: [[request, "{1,4})\\]?)$/i", "{1,4})\\]?)/i"]],
     fails: [client, "for http://127.0.0.1.keyhole.test"],
   },
   {
