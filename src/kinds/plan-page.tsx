@@ -15,10 +15,10 @@ import {
   Warnings,
 } from "../dashboard/parts/parts.tsx";
 import { projectPagePath } from "../dashboard/parts/paths.ts";
-import type { Answer, Done } from "../dashboard/parts/route.ts";
+import { type Answer, type Done, type Route, rightsOf } from "../dashboard/parts/route.ts";
 import type { Visit } from "../dashboard/parts/visit.ts";
 import type { Inputs } from "../people/desk/inputs.ts";
-import type { Planned } from "../people/desk/operation.ts";
+import type { Operation, Planned } from "../people/desk/operation.ts";
 import { changedSince, type Plan } from "../people/desk/plan.ts";
 import type { NamesWritten } from "../record/entry.ts";
 import { digestOf } from "../serve/sets/verified-set.ts";
@@ -60,6 +60,15 @@ function asShown(plan: ShownPlan): ShownPlan {
   };
 }
 
+/** The page that shows what a draft would do, and the form below it. @param path - of the page where it was begun */
+export function planRoutes(path: string, operation: Pick<Operation, "right">): readonly Route[] {
+  const shown = { path: `${path}/:draft`, rights: rightsOf(operation) };
+  return [
+    { method: "GET", ...shown, answer: planPage },
+    { method: "POST", ...shown, answer: applyPlan },
+  ];
+}
+
 /** Keeps a change as a draft, and leads to the page that shows what it would do. @param page - where it was begun */
 export async function keepDraft(visit: Visit, page: string, draft: Draft): Promise<Done> {
   await draft.plan(visit);
@@ -67,7 +76,7 @@ export async function keepDraft(visit: Visit, page: string, draft: Draft): Promi
 }
 
 /** What a change would do, before a person agrees to it. */
-export async function planPage(visit: Visit): Promise<Answer> {
+async function planPage(visit: Visit): Promise<Answer> {
   const draft = draftOf(visit);
   const { where, environment, again } = draft;
   const { names, same, warnings = [], seen, sentence } = await draft.plan(visit);
@@ -96,7 +105,7 @@ export async function planPage(visit: Visit): Promise<Answer> {
 }
 
 /** Writes what the page showed. @throws Refused `conflict` if somebody wrote since */
-export async function applyPlan(visit: Visit): Promise<Answer> {
+async function applyPlan(visit: Visit): Promise<Answer> {
   const draft = draftOf(visit);
   const { where, kind, environment } = draft;
   visit.form.requireAgain(where, [environment]);

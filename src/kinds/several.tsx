@@ -10,7 +10,7 @@ import { findProject } from "../people/desk/projects.ts";
 import { requireSet } from "../people/editing/open.ts";
 import type { Entry, KindDescriptor } from "../serve/sets/kind.ts";
 import type { deletionOf } from "./delete.ts";
-import { applyPlan, drafted, keepDraft, planPage } from "./plan-page.tsx";
+import { drafted, keepDraft, planRoutes } from "./plan-page.tsx";
 
 /** What was chosen in a grid: these items of one environment, and the environment whose button was pressed. */
 export type Chosen = {
@@ -49,8 +49,7 @@ export function severalOf<E extends Entry>(
   const path = `/p/:org/:project/${kind}/several` as const;
   const routes: readonly Route[] = [
     { method: "POST", path, rights: rightsOf(deletion), answer: (visit) => several(visit, descriptor, deeds) },
-    { method: "GET", path: `${path}/:draft`, rights: rightsOf(deletion), answer: planPage },
-    { method: "POST", path: `${path}/:draft`, rights: rightsOf(deletion), answer: applyPlan },
+    ...planRoutes(path, deletion),
   ];
   return { Several, routes };
 }

@@ -35,11 +35,12 @@ export type ItemForm<E = unknown> = {
   parts?(visit: Visit, name: string): Promise<readonly string[]>;
   /** The fields beside the name. */
   fields(item: StoredItem<E>, now: number, parts: readonly string[]): ComponentChildren;
-  /** The fields of the form that deletes, or what it would do. */
-  deletion(item: StoredItem<E>): ComponentChildren;
   /** Judges what the fields say. Nothing is written yet. */
   change(visit: Visit, name: string, item: StoredItem<E>): ItemChange;
-  removal(visit: Visit, name: string, item: StoredItem<E>): ItemChange;
+  /** Deletes an item from these environments. */
+  remove(visit: Visit, name: string, from: Environment[] | undefined, to: string): Promise<Done>;
+  /** Whether it is deleted everywhere at once. By default, a person chooses the environments. */
+  readonly isWhole?: true;
 };
 
 /** An item as it is stored. No environment has one that is new. */

@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { joined } from "../../core/words/text.ts";
 import { carryOut, typedIn } from "../../dashboard/parts/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../dashboard/parts/kind-pages.ts";
 import { Box, Boxes, Field, MachinesOnly, Name } from "../../dashboard/parts/parts.tsx";
@@ -37,12 +36,10 @@ export const form: ItemForm<AccountEntry> = {
       )}
     </>
   ),
-  deletion: ({ entries, unseen }) => <p>It would be gone from {joined([...entries.keys(), ...unseen])}.</p>,
   change,
-  removal: (visit, name, { entries, unseen }) => ({
-    targets: [...entries.keys(), ...unseen],
-    write: (to) => carryOut(visit, remove, { project: visit.where, names: [name] }, to),
-  }),
+  remove: (visit, name, environments, to) =>
+    carryOut(visit, remove, { project: visit.where, names: [name], environments }, to),
+  isWhole: true,
 };
 
 /** Rows of a name and a value: first of the fields that are there, then empty ones. */

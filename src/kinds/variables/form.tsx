@@ -4,7 +4,7 @@ import { Refused } from "../../core/refused.ts";
 import { isDay } from "../../core/words/times.ts";
 import { carryOut, typedIn } from "../../dashboard/parts/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../dashboard/parts/kind-pages.ts";
-import { Ago, Box, Boxes, Env, Field, MachinesOnly } from "../../dashboard/parts/parts.tsx";
+import { Ago, Box, Env, Field, MachinesOnly } from "../../dashboard/parts/parts.tsx";
 import { type Form, inField, type Visit } from "../../dashboard/parts/visit.ts";
 import { dueAtOf, type VariableEntry } from "./entry.ts";
 import { remove, set } from "./operations.ts";
@@ -17,18 +17,29 @@ export const form: ItemForm<VariableEntry> = {
   fields: ({ shown, entries, unseen }, now) => (
     <>
       <div class="cards">
-        {shown.map((environment) => (
-          <fieldset>
-            <legend>
-              <Env value={environment} />
-            </legend>
-            {unseen.includes(environment) ? (
-              <ValueField environment={environment} help="An empty field changes nothing." />
-            ) : (
-              <SeenValue environment={environment} entry={entries.get(environment)} now={now} />
-            )}
-          </fieldset>
-        ))}
+        {shown.map((environment) => {
+          const isSeen = !unseen.includes(environment);
+          const entry = entries.get(environment);
+          const empty = isSeen ? (entry ? "keeps the stored value" : "creates none") : "changes nothing";
+          return (
+            <fieldset>
+              <legend>
+                <Env value={environment} />
+              </legend>
+              {isSeen && <p class="quiet">{entry ? changedOf(entry, now) : "There is none yet."}</p>}
+              <Field
+                id={`value-${environment}`}
+                name={`value.${environment}`}
+                label={`Value in ${environment}`}
+                help={`An empty field ${empty}.`}
+                rows={3}
+              />
+              <Box name="empty" value={environment}>
+                Set it to the empty value
+              </Box>
+            </fieldset>
+          );
+        })}
       </div>
       <details>
         <summary>More: a day to rotate by, a canary, for machines only</summary>
@@ -38,16 +49,9 @@ export const form: ItemForm<VariableEntry> = {
       </details>
     </>
   ),
-  deletion: ({ entries, unseen }) => <Boxes legend="From" name="from" options={[...entries.keys(), ...unseen]} />,
   change,
-  removal: (visit, name) => {
-    const targets = visit.form.environments("from");
-    if (targets.length === 0) {
-      throw new Refused("invalid", "No environment is chosen. Nothing was deleted.", { field: "from" });
-    }
-    const given = { project: visit.where, environments: targets, names: [name] };
-    return { targets, write: (to) => carryOut(visit, remove, given, to) };
-  },
+  remove: (visit, name, environments, to) =>
+    carryOut(visit, remove, { project: visit.where, names: [name], environments }, to),
 };
 
 /** The day that is there, unless it has come: then a new value needs the next one. */
@@ -78,47 +82,8 @@ function DayFields({ entries, now }: { readonly entries: readonly VariableEntry[
   );
 }
 
-/** The field below what is known of the stored value. */
-function SeenValue(props: {
-  readonly environment: Environment;
-  readonly entry: VariableEntry | undefined;
-  readonly now: number;
-}) {
-  const { environment, entry, now } = props;
-  return (
-    <>
-      <p class="quiet">
-        {entry
-          ? [
-              "Changed ",
-              <Ago at={entry.updatedAt} now={now} />,
-              entry.rotateBy && `, to be rotated by ${entry.rotateBy}`,
-            ]
-          : "There is none yet."}
-      </p>
-      <ValueField
-        environment={environment}
-        help={entry ? "An empty field keeps the stored value." : "An empty field creates none."}
-      />
-    </>
-  );
-}
-
-function ValueField({ environment, help }: { readonly environment: Environment; readonly help: string }) {
-  return (
-    <>
-      <Field
-        id={`value-${environment}`}
-        name={`value.${environment}`}
-        label={`Value in ${environment}`}
-        help={help}
-        rows={3}
-      />
-      <Box name="empty" value={environment}>
-        Set it to the empty value
-      </Box>
-    </>
-  );
+function changedOf({ updatedAt, rotateBy }: VariableEntry, now: number) {
+  return ["Changed ", <Ago at={updatedAt} now={now} />, rotateBy && `, to be rotated by ${rotateBy}`];
 }
 
 function change(

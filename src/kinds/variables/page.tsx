@@ -3,7 +3,7 @@ import { Refused } from "../../core/refused.ts";
 import type { KindPages } from "../../dashboard/parts/kind-pages.ts";
 import { Field, Steers } from "../../dashboard/parts/parts.tsx";
 import { rightsOf } from "../../dashboard/parts/route.ts";
-import { applyPlan, drafted, planPage } from "../plan-page.tsx";
+import { drafted, planRoutes } from "../plan-page.tsx";
 import { severalOf } from "../several.tsx";
 import { variables } from "./entry.ts";
 import { comingDay, form } from "./form.tsx";
@@ -45,12 +45,10 @@ export const pages: KindPages = {
   routes: [
     { method: "GET", path: "/p/:org/:project/variables/paste", rights: rightsOf(importAll), answer: pastePage },
     { method: "POST", path: "/p/:org/:project/variables/paste", rights: rightsOf(importAll), answer: paste },
-    { method: "GET", path: "/p/:org/:project/variables/paste/:draft", rights: rightsOf(importAll), answer: planPage },
-    { method: "POST", path: "/p/:org/:project/variables/paste/:draft", rights: rightsOf(importAll), answer: applyPlan },
+    ...planRoutes("/p/:org/:project/variables/paste", importAll),
     ...several.routes,
     { method: "GET", path: "/p/:org/:project/variables/promote", rights: ["reveal"], answer: promotePage },
     { method: "POST", path: "/p/:org/:project/variables/promote", rights: rightsOf(copy), answer: promote },
-    { method: "GET", path: "/p/:org/:project/variables/promote/:draft", rights: rightsOf(copy), answer: planPage },
-    { method: "POST", path: "/p/:org/:project/variables/promote/:draft", rights: rightsOf(copy), answer: applyPlan },
+    ...planRoutes("/p/:org/:project/variables/promote", copy),
   ],
 };

@@ -4,7 +4,7 @@ import { type Environment, type Remarks, remarkNames } from "../../core/names.ts
 import { Refused } from "../../core/refused.ts";
 import { joined } from "../../core/words/text.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../dashboard/parts/kind-pages.ts";
-import { Ago, Box, Change, Field, Name, NameAgain, NewName } from "../../dashboard/parts/parts.tsx";
+import { Ago, Box, Boxes, Change, Field, Name, NameAgain, NewName } from "../../dashboard/parts/parts.tsx";
 import { projectPagePath } from "../../dashboard/parts/paths.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import { inField, type Visit } from "../../dashboard/parts/visit.ts";
@@ -27,7 +27,8 @@ export async function setPage(visit: Visit): Promise<Answer> {
   const seen = [...stored.entries].filter(([environment]) => !stored.unseen.includes(environment));
   const item = { ...stored, entries: new Map(seen) };
   const holders = [...item.entries.keys()];
-  const name = holders.length === 0 && item.unseen.length === 0 ? undefined : asked;
+  const deletable = [...holders, ...item.unseen];
+  const name = deletable.length === 0 ? undefined : asked;
   const hidden = { ...seenOf(item.project, item.sets), ...(name === undefined ? { new: "yes" } : { name }) };
   const parts = name === undefined ? [] : ((await form.parts?.(visit, name)) ?? []);
   const changedAt = Math.max(...[...item.entries.values()].map(({ updatedAt }) => updatedAt));
@@ -57,8 +58,12 @@ export async function setPage(visit: Visit): Promise<Answer> {
         <details class="danger">
           <summary>Delete it</summary>
           <Change action={projectPagePath(where, `${kind}/delete`)} button="Delete" danger hidden={hidden}>
-            {form.deletion(item)}
-            {[...holders, ...item.unseen].includes("production") && (
+            {form.isWhole ? (
+              <p>It would be gone from {joined(deletable)}.</p>
+            ) : (
+              <Boxes legend="From" name="from" options={deletable} />
+            )}
+            {deletable.includes("production") && (
               <NameAgain id="again-delete" name={name} what={`name of the ${what}`} />
             )}
           </Change>
@@ -105,8 +110,14 @@ function saidInAll(entries: Entries, remark: keyof Remarks): string | undefined 
 export async function remove(visit: Visit): Promise<Answer> {
   const { kind, form } = formIn(visit);
   const name = visit.form.read("name");
-  const removal = form.removal(visit, name, await findItem(visit, kind, name));
-  return made(visit, name, removal, projectPagePath(visit.where, kind));
+  const { entries, unseen } = await findItem(visit, kind, name);
+  const from = form.isWhole ? undefined : visit.form.environments("from");
+  if (from?.length === 0) {
+    throw new Refused("invalid", "No environment is chosen. Nothing was deleted.", { field: "from" });
+  }
+  const targets = from ?? [...entries.keys(), ...unseen];
+  const write = (to: string) => form.remove(visit, name, from, to);
+  return made(visit, name, { targets, write }, projectPagePath(visit.where, kind));
 }
 
 /** Makes a change, in production only if the name was typed again. */
