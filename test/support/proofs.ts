@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Edit, Proof } from "../proofs/proof.ts";
 import { parseTests } from "./report.ts";
@@ -9,8 +9,19 @@ import { parseTests } from "./report.ts";
  */
 export type Verdict = "failed" | "hung" | "survived" | "fails anyway" | "does not apply" | "did not run";
 
-/** How a proof is tried. `limitMs` ends what hangs, and nothing that is only slow. */
-export type Trial = { readonly folder: string; readonly limitMs: number; readonly databaseUrl?: string | undefined };
+/** How a test ends. It is an error in the suite, not in the test, if it did not run. */
+export type Outcome = "passed" | "failed" | "hung" | "did not run";
+
+/** How a proof is tried. */
+export type Trial = {
+  /** The copy of the repository. */
+  readonly folder: string;
+  /** Ends what hangs, and nothing that is only slow. */
+  readonly limitMs: number;
+  readonly databaseUrl?: string | undefined;
+  /** The program as the sources are, so that only an edit of these builds one. */
+  readonly program?: string | undefined;
+};
 
 export function holds({ hangs }: Proof, verdict: Verdict): boolean {
   return verdict === "failed" || (verdict === "hung" && hangs === true);
@@ -26,21 +37,31 @@ export async function tryProof(proof: Proof, trial: Trial): Promise<Verdict> {
   };
   write(edited);
   try {
-    const outcome = await runTest(proof, trial);
+    const [file, title] = proof.fails;
+    const isBuilt = proof.edits.some(([path]) => !/^(docs|test)\//.test(path));
+    const outcome = (await runTests(file, [title], isBuilt ? { ...trial, program: undefined } : trial))(title);
     return outcome === "passed" ? "survived" : outcome;
   } finally {
     write(before);
   }
 }
 
-/** How the named test ends as things are. It is an error in the suite, not in the test, if none ran. */
-export async function runTest({ fails: [file, title] }: Proof, trial: Trial) {
-  const { folder, limitMs, databaseUrl } = trial;
+/** How each of these tests of one file ends, as things are. */
+export async function runTests(
+  file: string,
+  titles: readonly string[],
+  trial: Trial,
+): Promise<(title: string) => Outcome> {
+  const { folder, limitMs, databaseUrl, program } = trial;
   const report = join(folder, "proofs-report.xml");
   writeFileSync(report, "");
+  rmSync(join(folder, "dist"), { recursive: true, force: true });
+  if (program !== undefined) mkdirSync(join(folder, "dist"));
+  if (program !== undefined) copyFileSync(program, join(folder, "dist/keyhole")); // newer than every source
   const kept = Object.entries(process.env).filter(([name]) => !/^(KEYHOLE_|.*DATABASE_URL$|PG[A-Z]+$|CI$)/.test(name));
   const command = [process.execPath, "test", "--no-orphans", "--timeout=60000", `test/${file}.test.ts`];
-  command.push("-t", patternOf(title).source, "--reporter=junit", `--reporter-outfile=${report}`);
+  const patterns = titles.map((title) => patternOf(title).source).join("|");
+  command.push("-t", patterns, "--reporter=junit", `--reporter-outfile=${report}`);
   const tests = Bun.spawn(command, {
     cwd: folder,
     env: { ...Object.fromEntries(kept), ...(databaseUrl && { KEYHOLE_TEST_DATABASE_URL: databaseUrl }) },
@@ -52,14 +73,17 @@ export async function runTest({ fails: [file, title] }: Proof, trial: Trial) {
     killed = true;
     process.kill(-tests.pid, "SIGKILL");
   };
-  const limit = setTimeout(kill, limitMs);
+  const limit = setTimeout(kill, limitMs * titles.length);
   await tests.exited;
   clearTimeout(limit);
   const xml = readFileSync(report, "utf8");
-  if (killed || xml.includes('type="TimeoutError"')) return "hung";
-  const ran = parseTests(xml).filter(({ name, outcome }) => outcome !== "skipped" && patternOf(title).test(name));
-  if (ran.length === 0) return "did not run";
-  return ran.some(({ outcome }) => outcome === "failed") ? "failed" : "passed";
+  const ran = parseTests(xml).filter(({ outcome }) => outcome !== "skipped");
+  return (title) => {
+    const named = ran.filter(({ name }) => patternOf(title).test(name));
+    if (!killed && named.length > 0 && named.every(({ outcome }) => outcome === "passed")) return "passed";
+    if (killed || xml.includes('type="TimeoutError"')) return "hung";
+    return named.length === 0 ? "did not run" : "failed";
+  };
 }
 
 /** A sentence for each edit that does not apply to the files as they are, and for a test that cannot be there. */
