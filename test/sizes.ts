@@ -102,7 +102,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/blackbox/month.test.ts": ["full", "lives a month of a team, on both databases"],
   "test/blackbox/notary-under-load.test.ts": [
     "full",
-    "kills notaries again and again, and puts 100,000 segments before them",
+    "kills notaries again and again, and puts 25,000 large segments before them",
   ],
   "test/blackbox/npm-package.test.ts": ["full", "packs the package, and installs it for three runtimes"],
   "test/blackbox/production.test.ts": ["full", "installs as the pages about production say"],
