@@ -90,7 +90,7 @@ export class RecordedState {
     else if (action === "audit.accept") this.#accept(first, second);
     else if (version !== undefined && environment !== null) {
       const subject = `set:${projectId}/${action.slice(0, action.indexOf("."))}/${environment}`;
-      // After a set was put back, its versions begin at an older one again. The highest stays.
+      // A set that was put back with its records is given a number of before. The highest stays.
       const before = this.#sets.get(subject)?.version ?? 0;
       this.#sets.set(subject, { organizationId, version: Math.max(before, version) });
     }

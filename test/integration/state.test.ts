@@ -226,6 +226,24 @@ describeBoth("what the tables hold against the record", (w) => {
     expect([await status("staging"), notary.flaws]).toEqual([200, 0]);
   });
 
+  test("a set that was put back with its records is named, although the next write has a number of before", async () => {
+    const { project, key } = await w.place({ variables: { staging: { TOKEN: "the-first-of-it" } }, key: {} });
+    const where = `project_id = '${project.id}' and kind = 'variables' and environment = 'staging'`;
+    const write = (value: string) => setVariables(w.admin, project.where, "staging", [{ name: "TOKEN", value }]);
+    const putBack = await savedRow("sets", where);
+    for (const value of ["the-second-of-it", "the-third-of-it"]) await write(value);
+    await notary.round();
+    await putBack();
+    await w.run(`delete from set_versions where ${where} and version > 2`);
+    await write("written-after-that");
+    await notary.round();
+    const subject = `set:${project.id}/variables/staging`;
+    const says = "was put back or changed by other means: it is version 3, and the record says version 4.";
+    expect(flaws()).toEqual([`${subject} ${says}`]);
+    expect((await w.ask(`/projects/${project.slug}/variables?environment=staging`, { key })).status).toBe(503);
+    await accept(subject);
+  });
+
   test("what is done by Keyhole is no difference: writes, rotations, new plans, deletions", async () => {
     const { organization, project, key } = await w.place({ variables: { staging: { A: "1" } }, key: {} });
     const second = await w.place({ variables: { staging: { A: "1" } }, key: {} });
