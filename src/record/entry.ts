@@ -83,7 +83,7 @@ export type AuditEntry = {
   readonly canaries?: readonly string[] | undefined;
   /** May be chosen by the caller, so it identifies nothing. */
   readonly requestId: string;
-  /** Address of the socket's peer. */
+  /** Address of the socket's peer, or what a trusted proxy said: `203.0.113.9 via 10.0.0.2`. */
   readonly clientAddress: string;
   /** At most 256 printable ASCII characters. */
   readonly userAgent: string;

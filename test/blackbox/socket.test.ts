@@ -32,7 +32,7 @@ function pull(path: string): Promise<Ran> {
 
 test("clients read over the socket, which only its owner may use, and which goes with the server", async () => {
   using socket = place();
-  const server = await serve(socket.path);
+  const server = await serve(socket.path, { KEYHOLE_TRUSTED_PROXIES: "unix" });
   expect(server.said().stderr).toContain(`Keyhole listens on unix:${socket.path}\n`);
   expect(server.said().stderr).not.toContain("WARNING");
   expect(lstatSync(socket.path).mode & 0o777).toBe(0o600);
@@ -46,6 +46,11 @@ test("clients read over the socket, which only its owner may use, and which goes
   expect(health).toMatchObject({ exitCode: 0, stderr: "Ready.\n" });
   const [read] = (await site.json(["audit", "list", "--action", "variables.read"])) as { clientAddress: string }[];
   expect(read?.clientAddress).toBe("");
+  const behind = { Authorization: `Bearer ${key.key}`, "X-Forwarded-For": "198.51.100.1, 203.0.113.9" };
+  const url = "http://localhost/api/v1/projects/web/variables?environment=staging";
+  expect(await fetch(url, { unix: socket.path, headers: behind })).toMatchObject({ status: 200 });
+  const [last] = (await site.json(["audit", "list", "--limit", "1"])) as { clientAddress: string }[];
+  expect(last?.clientAddress).toBe("203.0.113.9 via unix");
   await server.stop();
   expect(lstatSync(socket.path, { throwIfNoEntry: false })).toBeUndefined();
   expect(await pull(socket.path)).toMatchObject({

@@ -99,7 +99,7 @@ for (const recipe of recipes) {
       const [certificate, itsKey] = ["keyhole.crt", "keyhole.key"].map((name) => readFileSync(join(folder, name)));
       writeFileSync(join(folder, "keyhole.pem"), `${certificate}${itsKey}`);
       key = await site.key("--org", "acme", "--resource", "variables,files");
-      server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
+      server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0", KEYHOLE_TRUSTED_PROXIES: "127.0.0.1" } });
       port = freePort();
       origin = `https://localhost:${port}`;
       let text = readFileSync(join(docs, recipe.file), "utf8");
@@ -189,15 +189,17 @@ for (const recipe of recipes) {
       expect(await client(["pull"], { KEYHOLE_URL: `http://localhost:${port}` })).toMatchObject({ stdout: "" });
     });
 
-    test("the audit has the proxy's address, whatever a caller says", async () => {
+    test("the audit has the caller's address, whatever the caller says", async () => {
       const id = `forwarded-${port}`;
-      await get("/api/v1/projects/web/variables?environment=production", {
-        "X-Forwarded-For": "203.0.113.9",
-        Forwarded: "for=203.0.113.9",
-        "x-request-id": id,
-      });
+      const claims = ["X-Forwarded-For: 203.0.113.9", "X-Forwarded-For: 127.0.0.1", "Forwarded: for=203.0.113.9"];
+      const headers = [`Authorization: Bearer ${key.key}`, `x-request-id: ${id}`, ...claims];
+      const options = ["--ipv4", "--interface", "127.0.0.2", "--cacert", join(folder, "ca.crt"), "--silent", "--fail"];
+      const url = `${origin}/api/v1/projects/web/variables?environment=production`;
+      const asked = Bun.spawn(["curl", ...options, ...headers.flatMap((one) => ["--header", one]), url]);
+      expect(await asked.exited).toBe(0);
       const entries = (await site.json(["audit", "list"])) as { requestId: string; clientAddress: string }[];
-      expect(entries.find(({ requestId }) => requestId === id)?.clientAddress).toBe("127.0.0.1");
+      const address = entries.find(({ requestId }) => requestId === id)?.clientAddress;
+      expect(address).toBe("127.0.0.2 via 127.0.0.1");
       // HAProxy's configuration has no log.
       if (recipe.program === "haproxy") return;
       const line = await eventually(() =>
@@ -205,7 +207,7 @@ for (const recipe of recipes) {
           .split("\n")
           .find((one) => one.includes(id)),
       );
-      expect(line).toContain("127.0.0.1");
+      expect(line).toContain("127.0.0.2");
       expect(line).toContain("/api/v1/projects/web/variables");
       expect(line).not.toMatch(/environment|203\.0\.113\.9/);
     });

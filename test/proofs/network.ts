@@ -253,6 +253,16 @@ export const network: readonly Proof[] = [
     fails: ["unit/house", "serves by no path of imports or threads that reaches what writes"],
   },
   {
+    promise: "Only a trusted proxy says who asks",
+    edits: [["src/core/addresses.ts", "if (nearest === undefined || !isWithin(nearest, proxies)) return peer;", ""]],
+    fails: ["integration/proxies", "a header of anybody else changes nothing"],
+  },
+  {
+    promise: "What a caller writes before a proxy's word is not believed",
+    edits: [["src/core/addresses.ts", ".reverse()) {", ") {"]],
+    fails: ["property/addresses", "the caller is the first from the right who is no trusted proxy"],
+  },
+  {
     promise: "A scrape reads no table through",
     edits: [["src/store/expiry.ts", 'sql.raw(`\'"rotateBy":"\'`))} > 0`', 'sql.raw(`\'"rotateBy":"\'`))} >= 1`']],
     fails: ["integration/expiry", "are found by two indexes"],

@@ -141,7 +141,7 @@ const budgets: readonly { what: string; from: RegExp; follows?: Follows; linesMa
   { what: "… with metrics, traces and agents", from: onPostgres, follows: "imports", linesMax: 7900 },
   { what: "The judgement of a request", from: /^src\/serve\/(?:gates|access)\//, linesMax: 1390 },
   { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 11_300 },
-  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 12_900 },
+  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 13_000 },
 ];
 
 /** What answers requests. */

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
+import { type AddressRange, parseRange } from "../addresses.ts";
 import { attempt } from "../attempt.ts";
 import { mayAsk } from "../json-request.ts";
 import { configProblem } from "../problem.ts";
@@ -47,6 +48,8 @@ export type Config = {
   readonly witnesses?: readonly WitnessSetting[] | undefined;
   /** Origins that browsers may use the Model Context Protocol from; undefined if it is not served. */
   readonly mcpOrigins?: readonly string[] | undefined;
+  /** The proxies that may say who asks. */
+  readonly trustedProxies?: readonly AddressRange[] | undefined;
 };
 
 /** Where a witness is, without a slash at the end or with one, and its verifier key. */
@@ -86,6 +89,7 @@ export function readConfig(env: Env, takesKeys = true): Config {
     checkpointFile: env["KEYHOLE_CHECKPOINT_FILE"] && resolve(env["KEYHOLE_CHECKPOINT_FILE"]),
     witnesses: env["KEYHOLE_WITNESS"]?.split(",").map(parseWitnessSetting),
     mcpOrigins: readMcpOrigins(env),
+    trustedProxies: env["KEYHOLE_TRUSTED_PROXIES"]?.split(",").map(parseProxy),
   });
 }
 
@@ -151,6 +155,14 @@ function parseWitnessSetting(text: string): WitnessSetting {
   if (mayAsk(url) && !/[?@]/.test(url)) return { url, key };
   throw configProblem(
     "KEYHOLE_WITNESS must be https://HOST#KEY, or several with commas; KEY is the witness's verifier key.",
+  );
+}
+
+function parseProxy(text: string): AddressRange {
+  const range = parseRange(text);
+  if (range !== undefined) return range;
+  throw configProblem(
+    `KEYHOLE_TRUSTED_PROXIES must be addresses, ranges or unix, with commas, such as 10.0.0.2,10.1.0.0/16: ${JSON.stringify(text)} is none, or has bits set beyond its length.`,
   );
 }
 

@@ -1,5 +1,6 @@
 import { bearer } from "@elysiajs/bearer";
 import { Elysia } from "elysia";
+import { callerOf } from "../../core/addresses.ts";
 import { Deadline } from "../../core/deadline.ts";
 import { Fault } from "../../core/fault.ts";
 import { jsonType } from "../../core/formats/json.ts";
@@ -25,6 +26,11 @@ export function createApp(parts: ApiParts) {
     // By default Elysia looks for the path from the eleventh character on, which a short Host moves.
     handler: { standardHostname: false },
   });
+  let isNoted = false;
+  const noteProxy = (peer: string) => {
+    if (!isNoted) parts.log({ event: "proxy_not_trusted", address: peer, reason: notTrusted });
+    isNoted = true;
+  };
   const measured = { stages: (parts.meter ?? parts.trace) !== undefined, traceparent: parts.trace !== undefined };
   const prepared = app
     .decorate("exchange", undefined as unknown as Exchange)
@@ -33,7 +39,13 @@ export function createApp(parts: ApiParts) {
       // The plugin reads it if the header has no key. In the built program Elysia may not see that, and leave it out.
       // If the context were passed to a function, Elysia would parse cookies and copy each Response.
       (context as { query?: typeof noQuery }).query = noQuery;
-      const address = () => app.server?.requestIP(request)?.address.replace(/^::ffff:(?=\d+\.)/, "") ?? "";
+      const address = () => {
+        const peer = app.server?.requestIP(request)?.address.replace(/^::ffff:(?=\d+\.)/, "") ?? "";
+        const forwardedFor = request.headers.get("x-forwarded-for");
+        const caller = callerOf(peer, forwardedFor, parts.proxies ?? []);
+        if (forwardedFor !== null && caller === peer) noteProxy(peer);
+        return caller;
+      };
       context.exchange = beginExchange(request, address, parts.draining(), measured);
       judgeTransport(request, context.exchange, knownPath, parts.mcp && mcpPath);
     })
@@ -63,6 +75,9 @@ export function createApp(parts: ApiParts) {
   }
   return prepared;
 }
+
+const notTrusted =
+  "a request came with X-Forwarded-For: if this is your proxy, KEYHOLE_TRUSTED_PROXIES must name it, or its address is on record in place of its clients'";
 
 /** Where the Model Context Protocol is spoken, if it is turned on. */
 export const mcpPath = "/mcp";

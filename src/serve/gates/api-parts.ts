@@ -1,3 +1,4 @@
+import type { AddressRange } from "../../core/addresses.ts";
 import type { FaultCode } from "../../core/fault.ts";
 import type { Log } from "../../core/log.ts";
 import type { JobRead } from "../../core/names.ts";
@@ -20,6 +21,8 @@ export type ApiParts = {
   readonly trace?: ((...done: Parameters<Measure>) => string) | undefined;
   /** `POST /mcp`; undefined unless it is turned on. It is loaded only then. */
   readonly mcp?: McpEndpoint | undefined;
+  /** The proxies that may say who asks. */
+  readonly proxies?: readonly AddressRange[] | undefined;
   /** Whether answers close their connections, because the server is about to stop. */
   readonly draining: () => boolean;
 };

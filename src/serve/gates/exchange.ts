@@ -6,7 +6,7 @@ import { isAmong, parseEtags } from "./etag.ts";
 
 /**
  * Begins an exchange with a request's address and headers.
- * @param clientAddress - the socket's peer; empty if there is no socket (tests)
+ * @param clientAddress - who asks, by the socket or by a proxy; empty if there is no socket (tests)
  */
 export function beginExchange(
   request: Request,

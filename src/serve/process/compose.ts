@@ -52,6 +52,7 @@ export type OpenKeyhole = ApiParts & {
 };
 
 type KeyholeOptions = Pick<Config, "tracesUrl" | "mcpOrigins"> & {
+  readonly proxies?: ApiParts["proxies"];
   /** Without them this process counts alone. */
   readonly buckets?: SharedBuckets | undefined;
   readonly metered?: boolean;
@@ -63,7 +64,7 @@ type KeyholeOptions = Pick<Config, "tracesUrl" | "mcpOrigins"> & {
 export async function openKeyhole(
   installation: Installation,
   log: Log,
-  { buckets, metered, notary, tracesUrl, mcpOrigins }: KeyholeOptions = {},
+  { buckets, metered, notary, tracesUrl, mcpOrigins, proxies }: KeyholeOptions = {},
 ): Promise<OpenKeyhole> {
   const { systemKeys, servers, checkpoint } = installation;
   if (servers !== undefined) servers.tell = log;
@@ -104,6 +105,7 @@ export async function openKeyhole(
     meter: metrics?.measure,
     trace: traces?.trace,
     mcp: mcpOrigins && (await import("../api/mcp.ts")).mcpEndpoint(new Set(mcpOrigins), version),
+    proxies,
     draining: drain.draining,
     database,
     metrics,

@@ -69,6 +69,8 @@ export async function startServer(
     notary: () => notary,
     tracesUrl: config.tracesUrl,
     mcpOrigins: config.mcpOrigins,
+    // On a port, the peer of a connection that is gone has no address either.
+    proxies: config.trustedProxies?.filter((one) => one !== "unix" || config.socket !== undefined),
   });
   opening.defer(keyhole.close);
   await warnOf(config, keyhole, say);
