@@ -108,7 +108,7 @@ describeBoth("an empty answer", (w) => {
     const found = await performed(finds.rows[0] as Operation, w.admin, { part: "hidden_token" });
     expect([found.ends?.exitCode, found.warnings?.join()]).toEqual([6, expect.stringContaining(where)]);
     const { html } = await visitor.page("/find/offers?q=hidden_token");
-    expect(JSON.parse(html).said).toMatch(/ \d+ sets could not be searched\.$/);
+    expect(JSON.parse(html).said).toMatch(/ \d+ sets? could not be searched\.$/);
     await w.sql`update sets set version = version - 1 where listing like ${named}`;
   });
 

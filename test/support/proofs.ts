@@ -38,7 +38,7 @@ export async function tryProof(proof: Proof, trial: Trial): Promise<Verdict> {
   write(edited);
   try {
     const [file, title] = proof.fails;
-    const isBuilt = proof.edits.some(([path]) => !/^(docs|test)\//.test(path));
+    const isBuilt = proof.edits.some(([path]) => /^(src|drizzle)\//.test(path));
     const outcome = (await runTests(file, [title], isBuilt ? { ...trial, program: undefined } : trial))(title);
     return outcome === "passed" ? "survived" : outcome;
   } finally {
