@@ -14,7 +14,7 @@ import type { Proof } from "./proofs/proof.ts";
 import { tables } from "./proofs/tables.ts";
 import { builtBinary } from "./support/build.ts";
 import { startPostgres } from "./support/postgres.ts";
-import { holds, runTests, type Trial, tryProof, type Verdict } from "./support/proofs.ts";
+import { holds, runTest, type Trial, tryProof, type Verdict } from "./support/proofs.ts";
 import { makeScratch } from "./support/scratch.ts";
 
 /** A test has this long, however busy the machine is; one that may hang without the defence, less. */
@@ -40,9 +40,10 @@ const chosen = Object.entries(tables).flatMap(([about, proofs]) =>
   }),
 );
 if (chosen.length === 0 && !changed) throw new Error("no proof has these words");
+// By test, so that one that many proofs name is tried once with all defences in place.
 const queue = values.random
-  ? chosen.toSorted((one, other) => Bun.hash.crc32(one.promise, seed) - Bun.hash.crc32(other.promise, seed))
-  : chosen.toSorted((one, other) => one.fails.join().localeCompare(other.fails.join()));
+  ? chosen.sort((one, other) => Bun.hash.crc32(one.promise, seed) - Bun.hash.crc32(other.promise, seed))
+  : chosen.sort((one, other) => one.fails.join().localeCompare(other.fails.join()));
 const count = queue.length;
 if (values.random) say(`The order has the seed ${seed}.`);
 
@@ -55,7 +56,7 @@ const program = join(scratch.folder, "keyhole");
 if (queue.some(isOfProgram)) copyFileSync(builtBinary(), program);
 const startedAtMs = performance.now();
 const tried: { proof: Proof; verdict: Verdict; seconds: number }[] = [];
-const intact = new Map<string, ReturnType<typeof runTests>>();
+const intact = new Map<string, ReturnType<typeof runTest>>();
 const copies = Math.min(Number(values.copies ?? availableParallelism()), queue.length);
 await Promise.all(Array.from({ length: copies }, (_, index) => work(copyTo(join(scratch.folder, `copy-${index}`)))));
 await cluster?.stop();
@@ -90,14 +91,12 @@ function next(): Proof | undefined {
   return performance.now() - startedAtMs < seconds * 1000 ? queue.shift() : undefined;
 }
 
-/** A test that fails with all defences in place proves nothing. One run tries all tests of a file that are to be tried. */
+/** A test that fails with all defences in place proves nothing. It is tried alone, as without the defence. */
 async function judge(proof: Proof, trial: Trial): Promise<Verdict> {
   if (proof.on && !cluster) return "did not run"; // it needs PostgreSQL
-  const [file, title] = proof.fails;
-  const same = values.random ? [proof] : chosen.filter(({ fails, on }) => fails[0] === file && on === proof.on);
-  const run = [file, values.random && title, proof.on].join();
-  if (!intact.has(run)) intact.set(run, runTests(file, [...new Set(same.map(({ fails }) => fails[1]))], trial));
-  const before = (await intact.get(run))?.(title);
+  const test = [...proof.fails, proof.on].join();
+  if (!intact.has(test)) intact.set(test, runTest(proof, { ...trial, limitMs: limitsMs.usual }));
+  const before = await intact.get(test);
   if (before === "passed") return tryProof(proof, trial);
   return before === "did not run" ? before : "fails anyway";
 }

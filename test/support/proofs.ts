@@ -9,9 +9,6 @@ import { parseTests } from "./report.ts";
  */
 export type Verdict = "failed" | "hung" | "survived" | "fails anyway" | "does not apply" | "did not run";
 
-/** How a test ends. It is an error in the suite, not in the test, if it did not run. */
-export type Outcome = "passed" | "failed" | "hung" | "did not run";
-
 /** How a proof is tried. */
 export type Trial = {
   /** The copy of the repository. */
@@ -37,22 +34,16 @@ export async function tryProof(proof: Proof, trial: Trial): Promise<Verdict> {
   };
   write(edited);
   try {
-    const [file, title] = proof.fails;
     const isBuilt = proof.edits.some(([path]) => /^(src|drizzle)\//.test(path));
-    const outcome = (await runTests(file, [title], isBuilt ? { ...trial, program: undefined } : trial))(title);
+    const outcome = await runTest(proof, isBuilt ? { ...trial, program: undefined } : trial);
     return outcome === "passed" ? "survived" : outcome;
   } finally {
     write(before);
   }
 }
 
-/** How each of these tests of one file ends, as things are. */
-export async function runTests(
-  file: string,
-  titles: readonly string[],
-  trial: Trial,
-): Promise<(title: string) => Outcome> {
-  const { folder, limitMs, databaseUrl, program } = trial;
+/** How the named test ends as things are. It is an error in the suite, not in the test, if none ran. */
+export async function runTest({ fails: [file, title] }: Proof, { folder, limitMs, databaseUrl, program }: Trial) {
   const report = join(folder, "proofs-report.xml");
   writeFileSync(report, "");
   rmSync(join(folder, "dist"), { recursive: true, force: true });
@@ -60,8 +51,7 @@ export async function runTests(
   if (program !== undefined) copyFileSync(program, join(folder, "dist/keyhole")); // newer than every source
   const kept = Object.entries(process.env).filter(([name]) => !/^(KEYHOLE_|.*DATABASE_URL$|PG[A-Z]+$|CI$)/.test(name));
   const command = [process.execPath, "test", "--no-orphans", "--timeout=60000", `test/${file}.test.ts`];
-  const patterns = titles.map((title) => patternOf(title).source).join("|");
-  command.push("-t", patterns, "--reporter=junit", `--reporter-outfile=${report}`);
+  command.push("-t", patternOf(title).source, "--reporter=junit", `--reporter-outfile=${report}`);
   const tests = Bun.spawn(command, {
     cwd: folder,
     env: { ...Object.fromEntries(kept), ...(databaseUrl && { KEYHOLE_TEST_DATABASE_URL: databaseUrl }) },
@@ -73,17 +63,14 @@ export async function runTests(
     killed = true;
     process.kill(-tests.pid, "SIGKILL");
   };
-  const limit = setTimeout(kill, limitMs * titles.length);
+  const limit = setTimeout(kill, limitMs);
   await tests.exited;
   clearTimeout(limit);
   const xml = readFileSync(report, "utf8");
-  const ran = parseTests(xml).filter(({ outcome }) => outcome !== "skipped");
-  return (title) => {
-    const named = ran.filter(({ name }) => patternOf(title).test(name));
-    if (!killed && named.length > 0 && named.every(({ outcome }) => outcome === "passed")) return "passed";
-    if (killed || xml.includes('type="TimeoutError"')) return "hung";
-    return named.length === 0 ? "did not run" : "failed";
-  };
+  if (killed || xml.includes('type="TimeoutError"')) return "hung";
+  const ran = parseTests(xml).filter(({ name, outcome }) => outcome !== "skipped" && patternOf(title).test(name));
+  if (ran.length === 0) return "did not run";
+  return ran.some(({ outcome }) => outcome === "failed") ? "failed" : "passed";
 }
 
 /** A sentence for each edit that does not apply to the files as they are, and for a test that cannot be there. */
