@@ -241,4 +241,16 @@ export const agents: readonly Proof[] = [
     ],
     fails: ["unit/terminal", "is of bounded length and controls no terminal"],
   },
+  {
+    promise: "The server's role decides about no request",
+    edits: [
+      [
+        "src/store/rights.ts",
+        "count: [getTableName(tables.jobReads)],",
+        "count: [tables.jobReads, tables.variableRequests].map(getTableName),",
+      ],
+    ],
+    fails: ["integration/grants", "has exactly these rights in the database"],
+    on: "PostgreSQL",
+  },
 ];

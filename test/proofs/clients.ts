@@ -322,4 +322,15 @@ export const clients: readonly Proof[] = [
     ],
     fails: ["unit/failure", "somebody who is no operator is told what happened and whom to ask"],
   },
+  {
+    promise: "The reader for Python shows no key that an answer quotes as a code",
+    edits: [
+      [
+        python,
+        'if not isinstance(code, str) or not re.fullmatch(r"[a-z_]{1,40}", code):',
+        "if not isinstance(code, str):",
+      ],
+    ],
+    fails: [copies, "the key, where a code is"],
+  },
 ];

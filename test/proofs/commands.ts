@@ -232,4 +232,44 @@ export const commands: readonly Proof[] = [
     ],
     fails: ["integration/dashboard-set", "the page that sets an account refuses, with a sentence, and changes nothing"],
   },
+  {
+    promise: "A plan begins no transaction, so a question holds no lock",
+    edits: [
+      [
+        "src/people/editing/write-project.ts",
+        "  const would = outcomeOf(planSets(project, changes));\n",
+        "  const would = outcomeOf(planSets(project, changes));\n  if (!admin.isWithin) void admin.database.transaction(async () => undefined);\n",
+      ],
+    ],
+    fails: ["integration/imports", "is planned without a transaction, like a copy and an account"],
+  },
+  {
+    promise: "A filter names something",
+    edits: [
+      [
+        "src/people/audit/audit.ts",
+        "    if (await hasEntries(admin, [...within, condition])) return condition;\n    throw error;\n",
+        "    void [hasEntries, within];\n    return condition;\n",
+      ],
+    ],
+    fails: ["integration/audit-list", "that names what never was is refused, whatever its form"],
+  },
+  {
+    promise: "An import quotes no value of what it cannot read",
+    edits: [
+      [
+        "src/kinds/variables/import-text.ts",
+        "errors.map(({ code, pos }) => ({",
+        "errors.map(({ message: code, pos }) => ({",
+      ],
+    ],
+    fails: ["unit/import-text", "all of it at once, without a value"],
+  },
+  {
+    promise: "Completion opens no folder that came with a repository",
+    edits: [
+      [installation, "return existsSync(path) && isPrivate(dataFolder) ?", "return existsSync(path) && isPrivate ?"],
+    ],
+    fails: ["blackbox/completion", "offers nothing, makes nothing and says nothing"],
+  },
 ];

@@ -1,5 +1,8 @@
 import type { Proof } from "./proof.ts";
 
+const shown = "a value is shown after it is on record, for 30 seconds, and is gone when the person leaves";
+const secrets = "src/dashboard/script/secrets.js";
+const rules = "blackbox/dashboard-rules";
 const sessionsTest = "integration/dashboard-sessions";
 const look = "integration/dashboard-look";
 const app = "src/dashboard/app.ts";
@@ -376,6 +379,206 @@ export const pages: readonly Proof[] = [
     ],
     fails: [look, "tells keys from persons of their name, and each key from another"],
   },
+  {
+    promise: "Every long list of the dashboard has pages, up to the oldest row",
+    edits: [["src/people/audit/page.tsx", "{found.older && <LoneLink", "{found.older === null && <LoneLink"]],
+    fails: [
+      "integration/long-lists",
+      "has pages of 200 rows, of which the last has the oldest, wherever the dashboard has one",
+    ],
+  },
+  {
+    promise: "Nobody holds up other people's pages with thousands of words to look for",
+    edits: [
+      [
+        "src/core/words/name-part.ts",
+        "if (part.length <= lengthMax) return;",
+        "if (part.length <= lengthMax * 1e6) return;",
+      ],
+    ],
+    fails: ["integration/find", "looks for no part that is longer than any name"],
+  },
+  {
+    promise: "The first page takes 30 statements at most",
+    edits: [
+      [
+        "src/kinds/variables/write.ts",
+        "    damages.push(...damage);\n    for (const { environment, text } of listings) {",
+        "    damages.push(...damage);\n    for (let at = 0; at < 10; at += 1) await admin.database.db.select().from(p).where(eq(p.id, project.id));\n    for (const { environment, text } of listings) {",
+      ],
+    ],
+    fails: ["integration/page-costs", "that comes first takes at most 30 statements"],
+  },
+  {
+    promise: "A page opens values only if somebody asks, or for what would be undone or promoted",
+    edits: [
+      [
+        "src/people/projects/item.tsx",
+        "await compareEnvironments(admin, where, kind);",
+        "await compareEnvironments(admin, where, kind, true);",
+      ],
+    ],
+    fails: ["integration/page-costs", "opens no value unless somebody asks for it"],
+  },
+  {
+    promise: "A list that was cut on the page of a person does not look whole",
+    edits: [
+      ["src/people/persons/page.tsx", "const asked = { person: name, actions", "const asked = { actor: name, actions"],
+    ],
+    fails: ["integration/cut-lists", "shows what a person did, however much an account of their name did since"],
+  },
+  {
+    promise: "What somebody may not know of persons' rights is not shown as known",
+    edits: [
+      [
+        "src/people/keys/access-page.tsx",
+        "const asked = environment === undefined ? seen : [environment];",
+        "const asked = environments;",
+      ],
+    ],
+    fails: ["property/dashboard", "says what they may know"],
+  },
+  {
+    promise: "Every key that is named as a reader gets the value",
+    edits: [
+      [
+        "src/people/keys/readers.ts",
+        'if (passes("rest_api", resource) ||',
+        "if ((resource && key.resources.includes(resource)) ||",
+      ],
+    ],
+    fails: ["integration/readers", "is said of each key as the server answers it"],
+  },
+  {
+    promise: "Every person who is named as a reader gets the value",
+    edits: [
+      [
+        "src/people/keys/readers.ts",
+        'if (rights.includes("reveal")) return "values";',
+        'if (rights.includes("see")) return "values";',
+      ],
+    ],
+    fails: ["integration/readers", "is said of each person as the doors answer them"],
+  },
+  {
+    promise: "What no number can hold is refused, and is no failure",
+    edits: [
+      [
+        "src/people/audit/page.tsx",
+        'undefined : visit.number("before");',
+        'undefined : Number(visit.query("before"));',
+      ],
+    ],
+    fails: ["integration/dashboard-audit", "says what is wrong with a filter, which is no failure"],
+  },
+  {
+    promise: "What is offered while one types is what a search finds, and nothing else",
+    edits: [
+      [
+        "src/people/projects/page.tsx",
+        "const all = await listProjects(admin);\n  return all.sort(",
+        'const all = await listProjects({ ...admin, rights: "operator" });\n  return all.sort(',
+      ],
+    ],
+    fails: ["integration/find", "shows nothing any more of what somebody lost the right to"],
+  },
+  {
+    promise: "The page of a person says no more than the commands",
+    edits: [
+      [
+        "src/people/persons/persons.ts",
+        'const seen = reached(admin.rights, ["see"], place);\n    const found = person',
+        'const seen = reached("operator", ["see"], place);\n    const found = person',
+      ],
+    ],
+    fails: ["integration/dashboard-look", "says others what `access` and the audit say them"],
+  },
+  {
+    promise: "The history of a person's rights is an operator's",
+    edits: [
+      [
+        "src/people/persons/page.tsx",
+        'const isOperator = admin.rights === "operator";',
+        "const isOperator = admin.rights !== undefined;",
+      ],
+    ],
+    fails: ["integration/dashboard-look", "says others what `access` and the audit say them"],
+  },
+  {
+    promise: "The grid counts nothing of environments that somebody may not see",
+    edits: [
+      [
+        "src/people/projects/grid-parts.ts",
+        'only !== missingPart || seen.includes("production")',
+        "only !== missingPart || seen.length > 0",
+      ],
+    ],
+    fails: ["integration/dashboard-grid", "counts, compares and copies only what their rights reach"],
+  },
+  {
+    promise: "The grid says nothing of what was read where somebody may not read the audit",
+    edits: [["src/people/editing/last-reads.ts", '(["see", "audit"] as const).every', '(["see"] as const).every']],
+    fails: ["integration/last-reads", "is for those who may read the audit there, and for nobody else in any way"],
+  },
+  {
+    promise: "Another host name for the dashboard's address gets nothing",
+    edits: [
+      [
+        gate,
+        'if (headers.get("host") !== new URL(origin).host)',
+        'if (headers.get("host") === new URL(origin).pathname)',
+      ],
+    ],
+    fails: [rules, "another host name for this address is refused, whatever the path"],
+  },
+  {
+    promise: "A change comes from a page of the dashboard, as its site says",
+    edits: [
+      [
+        gate,
+        'if (headers.get("sec-fetch-site") === "same-origin" && headers.get("origin") === origin) return undefined;',
+        'if (headers.get("origin") === origin) return undefined;',
+      ],
+    ],
+    fails: [rules, "a change that no page of the dashboard made is refused, with a session too"],
+  },
+  {
+    promise: "A change comes from a page of the dashboard, as its origin says",
+    edits: [
+      [
+        gate,
+        'if (headers.get("sec-fetch-site") === "same-origin" && headers.get("origin") === origin) return undefined;',
+        'if (headers.get("sec-fetch-site") === "same-origin") return undefined;',
+      ],
+    ],
+    fails: [rules, "a change that no page of the dashboard made is refused, with a session too"],
+  },
+  {
+    promise: "A page of another origin changes nothing",
+    edits: [
+      [
+        gate,
+        'if (headers.get("sec-fetch-site") === "same-origin" && headers.get("origin") === origin) return undefined;',
+        "if (headers) return undefined;",
+      ],
+    ],
+    fails: [rules, "a page of another origin changes nothing, neither by a form nor by fetch nor from a frame"],
+  },
+  {
+    promise: "A value is taken away after 30 seconds",
+    edits: [[secrets, "const ending = setTimeout(hide, shownMs);", "const ending = setTimeout(hide, shownMs * 1000);"]],
+    fails: [rules, shown],
+  },
+  {
+    promise: "A value is taken away when the person leaves",
+    edits: [[secrets, 'addEventListener("pagehide", () => {', 'addEventListener("pagehidden", () => {']],
+    fails: [rules, shown],
+  },
+  {
+    promise: "The length of an answer tells nothing about a value but its length",
+    edits: [[app, "if (!isPage || !takesGzip) return answer;", "if (isPage === null || !takesGzip) return answer;"]],
+    fails: [rules, "a page is compressed if the browser takes it, and a value never is"],
+  },
 ];
 
 const keys = "integration/dashboard-keys";
@@ -586,5 +789,62 @@ export const forms: readonly Proof[] = [
       ],
     ],
     fails: [keys, "is rotated once by two people who saw the same page"],
+  },
+  {
+    promise: "Undoing is refused if somebody wrote since",
+    edits: [
+      [
+        "src/people/editing/write-project.ts",
+        "      await requireUnwritten(admin, one.set, Number(shown), one.names, what);\n",
+        "      void [requireUnwritten, shown];\n",
+      ],
+    ],
+    fails: ["integration/dashboard-history", "is refused if somebody wrote since it was shown"],
+  },
+  {
+    promise: "A form does what its page showed",
+    edits: [
+      [
+        "src/dashboard/parts/carry-out.ts",
+        "(now) => requireShown(form, now),",
+        "(now) => now && (form ? now : requireShown(form, now)),",
+      ],
+    ],
+    fails: ["integration/dashboard-set", "deletes it from the chosen environments"],
+  },
+  {
+    promise: "No write loses a day to rotate by in silence",
+    edits: [["src/kinds/variables/entry.ts", "...(days.length > 0 ?", "...(days.length > 1e6 ?"]],
+    fails: ["integration/marks", "loses no mark in silence, whatever writes it"],
+  },
+  {
+    promise: "The form keeps the day to rotate by if the environments agree",
+    edits: [
+      [
+        "src/kinds/variables/form.tsx",
+        'stored={(others.length === 0 && dayToCome(day, now)) || ""}',
+        'stored={(others.length > 99 && dayToCome(day, now)) || ""}',
+      ],
+    ],
+    fails: ["integration/dashboard-set", "shows the day if the environments agree, and so keeps it"],
+  },
+  {
+    promise: "The form keeps days to rotate by that differ, if that is said",
+    edits: [["src/kinds/variables/form.tsx", 'const isKept = day === "keep" ||', 'const isKept = day === "kept" ||']],
+    fails: ["integration/dashboard-set", "asks whether to keep them if they differ"],
+  },
+  {
+    promise: "An account leaves an environment only if that is said",
+    edits: [
+      [
+        "src/kinds/accounts/form.tsx",
+        'form.has("drop") ? environments.filter(isLeft) : []',
+        "environments.filter(isLeft)",
+      ],
+    ],
+    fails: [
+      "integration/dashboard-set",
+      "keeps what nobody typed, and loses a field or an environment only if that is said",
+    ],
   },
 ];

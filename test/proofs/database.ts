@@ -118,4 +118,11 @@ export const database: readonly Proof[] = [
     ],
     fails: ["property/tamper", "a set that is a little larger than any that Keyhole writes"],
   },
+  {
+    promise: "Another application's migrations do not count as Keyhole's",
+    edits: [
+      ["src/store/migrate.ts", "!rows.some(({ hash }) => hash === one.hash)", 'rows.length === 0 || one.hash === ""'],
+    ],
+    fails: ["integration/other-applications", "stay where they are as an earlier Keyhole is upgraded"],
+  },
 ];

@@ -278,6 +278,18 @@ export const durable: readonly Proof[] = [
     fails: ["integration/grants", "fails the check if it can do more, and granting again narrows it"],
     on: "PostgreSQL",
   },
+  {
+    promise: "A batch is refused if another session is adding what can lose it",
+    edits: [
+      [
+        "src/record/store/journal.ts",
+        "const insert = `insert into public.${partition} (${columns}) select",
+        "const insert = `insert into public.audit_segments (${columns}) select",
+      ],
+    ],
+    fails: ["integration/audit-swallowed", "by a trigger after each statement of DEFAULT"],
+    on: "PostgreSQL",
+  },
 ];
 
 const verify = "src/record/verify.ts";

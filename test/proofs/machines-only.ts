@@ -130,4 +130,37 @@ export const machinesOnly: readonly Proof[] = [
     edits: [["src/people/leaks/values.ts", "value?.shown()", "value?.unseen()"]],
     fails: [machines, "only what seals values again takes them unseen"],
   },
+  {
+    promise: "No machine gets a note with a list of variables",
+    edits: [
+      [
+        "src/kinds/variables/read.ts",
+        "return JSON.stringify(entries.map(({ key, updatedAt }) => ({ key, updatedAt })));",
+        "return JSON.stringify(entries);",
+      ],
+    ],
+    fails: ["integration/notes", "reaches no machine: no route, no tool, and no tag that a watch goes by"],
+  },
+  {
+    promise: "No machine gets a note with a list of files",
+    edits: [
+      [
+        "src/kinds/files/read.ts",
+        "contentType, environments, updatedAt });",
+        "contentType, environments, updatedAt, note: (entry as { note?: string }).note });",
+      ],
+    ],
+    fails: ["integration/notes", "reaches no machine: no route, no tool, and no tag that a watch goes by"],
+  },
+  {
+    promise: "No machine sees a note change",
+    edits: [
+      [
+        "src/kinds/variables/read.ts",
+        '["key", "updatedAt", "coin", "version"]',
+        '["key", "updatedAt", "coin", "version", "note"]',
+      ],
+    ],
+    fails: ["integration/notes", "reaches no machine: no route, no tool, and no tag that a watch goes by"],
+  },
 ];

@@ -327,6 +327,24 @@ export const network: readonly Proof[] = [
     ],
     fails: ["integration/expiry", "are left out while the database fails"],
   },
+  {
+    promise: "A damaged row of a key is 503, never 401",
+    edits: [
+      [
+        postgres,
+        'if (rows.command === "SELECT" && rows.length !== rows.count) throw malformed();',
+        'if (rows.command === "-") throw malformed();',
+      ],
+    ],
+    fails: ["blackbox/damaged-rows", "is a 503, never a 401"],
+    ...postgresOnly,
+  },
+  {
+    promise: "A row of a lookup answers what was asked, or is 503",
+    edits: [["src/store/lookups.ts", "if (!answers(row, lookups[row.n])) throw malformed();", "void answers;"]],
+    fails: ["blackbox/damaged-rows", "is a 503, never a 401"],
+    ...postgresOnly,
+  },
 ];
 
 const wire = "src/client/wire.ts";

@@ -156,4 +156,20 @@ export const requests: readonly Proof[] = [
     ],
     fails: ["unit/log", "waits in memory up to 16 MiB"],
   },
+  {
+    promise: "The first refusal is an increase",
+    edits: [
+      [
+        "src/serve/process/metrics.ts",
+        "      for (const [status, code] of alertedCodes) this.#requests.inc({ route, status, code }, 0);\n",
+        "      void [route, alertedCodes];\n",
+      ],
+    ],
+    fails: ["integration/ops", "every metric moves with what it names"],
+  },
+  {
+    promise: "A health check without a Host is answered",
+    edits: [["src/serve/process/ops.ts", "/^(?:https?:\\/\\/[^/]+)?(\\/[^?]*)/", "/^https?:\\/\\/[^/]+(\\/[^?]*)/"]],
+    fails: ["integration/ops", "answers three paths and nothing else"],
+  },
 ];

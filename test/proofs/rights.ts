@@ -426,4 +426,26 @@ export const asked: readonly Proof[] = [
       "asks userinfo only if the ID token names no groups, and believes it of the same subject alone",
     ],
   },
+  {
+    promise: "A comparison of environments shows no value and no checksum",
+    edits: [
+      [
+        "src/people/projects/comparison.ts",
+        "group: groups[index] ?? null,",
+        "group: (groups[index] ?? null) && (String(contentOf(descriptor, item)) as never),",
+      ],
+    ],
+    fails: ["integration/comparison", "of variables tells the same values apart from others"],
+  },
+  {
+    promise: "Nobody without `see` gets a note",
+    edits: [
+      [
+        "src/kinds/variables/write.ts",
+        "chosen.map((item) => copied(admin, item, maySee))",
+        "chosen.map((item) => copied(admin, item, maySee || true))",
+      ],
+    ],
+    fails: ["integration/notes", "goes along with a copy by somebody who may see it, and with no other"],
+  },
 ];

@@ -187,4 +187,16 @@ export const sets: readonly Proof[] = [
     edits: [["src/people/editing/write.ts", "if (added.length > 0) requireUse(project, before.environment);", ""]],
     fails: ["integration/environments", "takes no new item in an environment that it does not use, by no way"],
   },
+  {
+    promise: "Two people do not both write a set, at once on one SQLite file",
+    edits: [
+      [
+        "src/installation/installation.ts",
+        "openSqlite(path, use, inTurn);",
+        "openSqlite(path, use, inTurn && turns());",
+      ],
+    ],
+    fails: ["integration/sets", "lose nothing when 20 write one set at once"],
+    hangs: true,
+  },
 ];

@@ -334,4 +334,11 @@ export const trusts: readonly Proof[] = [
     edits: [["src/serve/gates/record.ts", "jti: printable(token.jti)", "jti: token.jti"]],
     fails: [trustsTest, "is the actor of its audit entries"],
   },
+  {
+    promise: "An issuer that hangs holds up no new key",
+    edits: [
+      ["src/serve/gates/admit.ts", "const keys = await findKeys();", "const keys = await inTurn(() => findKeys());"],
+    ],
+    fails: ["integration/trusts", "hangs holds up neither its own requests for long nor new keys"],
+  },
 ];
