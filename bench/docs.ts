@@ -16,8 +16,8 @@ import {
 import { targetsTable } from "./targets.ts";
 
 /*
- * `docs/performance.md` is written by people, except for the part between these two lines, which is generated from
- * `docs/performance.json`:
+ * `docs/performance.md` and the page on its method are written by people, except for the part between these two lines,
+ * which is generated from `docs/performance.json`:
  *
  *     <!-- measured: made by `bun run bench` -->
  *     <!-- end of measured -->
@@ -33,18 +33,27 @@ export function readResults(file: string): Results {
   return results;
 }
 
-/** Writes the JSON, the plot and the measured part of the page. A run replaces only results of its kind. */
+/** Writes the JSON, the plot and the measured parts of the pages. A run replaces only results of its kind. */
 export function writeResults(folder: string, added: Omit<Results, "format">): void {
   const json = join(folder, "performance.json");
   const results: Results = { ...readResults(json), ...added };
   writeFileSync(json, `${JSON.stringify(results, rounded, 1)}\n`);
   writeFileSync(join(folder, "performance.svg"), plotOf(results));
-  const page = join(folder, "performance.md");
+  const targets = briefly(targetsTable(results));
+  writeMeasured(join(folder, "performance.md"), [...measuredParts(results), missedOf(targets)]);
+  const reached = "Missed ones are in bold. Each is for 64 connections unless it says otherwise.";
+  writeMeasured(join(folder, "maintainers/performance-method.md"), [
+    ...["### Targets", reached, markdownOf(targets)],
+    ...(results.run ? ["### What a server takes", markdownOf(extrasTable(results.run.extras))] : []),
+  ]);
+}
+
+function writeMeasured(page: string, parts: readonly string[]): void {
   const text = readFileSync(page, "utf8");
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
   if (from < 0 || to < from) throw new Error(`${page} has lost the lines that mark its measured part`);
-  const parts = measuredParts(results).map(wrapped).join("\n\n");
-  writeFileSync(page, `${text.slice(0, from + begin.length)}\n\n${parts}\n\n${text.slice(to)}`);
+  const measured = parts.map(wrapped).join("\n\n");
+  writeFileSync(page, `${text.slice(0, from + begin.length)}\n\n${measured}\n\n${text.slice(to)}`);
 }
 
 function measuredParts(results: Results): string[] {
@@ -52,7 +61,6 @@ function measuredParts(results: Results): string[] {
   const parts: string[] = [];
   if (run) {
     parts.push("### What a request costs", conditionsOf(run), markdownOf(costsTable(run.rows)), floorOf(run.rows));
-    parts.push("### What a server takes", markdownOf(extrasTable(run.extras)));
   }
   if (scale)
     parts.push(
@@ -61,14 +69,16 @@ function measuredParts(results: Results): string[] {
       markdownOf(growthTable(scale.scales)),
     );
   parts.push("![Requests per second, by connections and by sizes](performance.svg)");
-  const targets = briefly(targetsTable(results));
+  return parts;
+}
+
+function missedOf(targets: Table): string {
   const missed = targets.flat().filter((cell) => cell.startsWith("**")).length;
   const all = targets
     .slice(1)
     .flatMap((row) => row.slice(2))
     .filter(Boolean).length;
-  const words = "targets, which are in bold. Each is for 64 connections unless it says otherwise.";
-  return [...parts, "### Targets", `We miss ${missed} of our ${all} ${words}`, markdownOf(targets)];
+  return `We miss ${missed} of our ${all} [targets](maintainers/performance-method.md#targets).`;
 }
 
 /** The bars of both databases in a row each, without the aims beyond them. */

@@ -52,7 +52,7 @@ const peoplesRights: TableRights = [
 /** Which migrations ran: whoever opens a database asks. */
 const everyones: TableRights = [["SELECT", ["keyhole_migrations"]]];
 
-/** What `keyhole db grants` grants a role, by its use. docs/least-privilege.md says it of the server. */
+/** What `keyhole db grants` grants a role, by its use. docs/least-privilege.md sums it up. */
 export const rightsOfRoles: Readonly<Record<RoleUse, TableRights>> = {
   serve: [...everyones, ...serversRights],
   people: [...everyones, ...peoplesRights],

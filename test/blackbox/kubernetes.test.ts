@@ -12,7 +12,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { parseAllDocuments } from "yaml";
 import { newFolder } from "../support/folder.ts";
 import { runBinary } from "../support/keyhole.ts";
-import { blockOf, readPage } from "../support/markdown.ts";
+import { readPage } from "../support/markdown.ts";
 import { whereInstalled } from "../support/programs.ts";
 import { keyOf, serverOf, siteOf } from "../support/server.ts";
 import definitions from "./external-secrets.json";
@@ -66,10 +66,6 @@ describe("the manifests", () => {
     expect(text).toContain("--surface ci_action --project web --env production");
     for (const command of text.match(/(?<=^# )(tr|kubectl) .*/gm) ?? []) expect(readPage(page)).toContain(command);
     expect(text).not.toMatch(/kh_/);
-  });
-
-  test("are the page's, under their comments", () => {
-    expect(blockOf(page, "yaml", "kind: SecretStore")).toBe(text.replace(/^#.*\n/gm, ""));
   });
 
   test("take a name and a namespace, also those that an older YAML reads as something else", async () => {

@@ -244,7 +244,8 @@ withPrograms(tools, "a release", (git, node, npm, npx, umoci, bwrap) => {
       );
     });
 
-    test("leads to a first secret by the lines of the README", async () => expect(await firstSecret(launcher)).toBe(2));
+    test("leads to a first secret by the lines of the first page", async () =>
+      expect(await firstSecret(launcher)).toBe(2));
 
     test("still has the client, and nothing else to import", async () => {
       const read = 'const { createClient } = await import("keyhole/client"); console.log(typeof createClient);';
@@ -520,19 +521,19 @@ function filesIn(folder: string): string[] {
 }
 
 /**
- * Runs the README's first installation in an empty home, with a program from a package in place of the one that it
- * builds. Returns how often the lines after it read the secret.
+ * Runs the first installation of docs/start.md in an empty home, with a program from a package in place of the one that
+ * it builds. Returns how often the lines after it read the secret.
  */
 async function firstSecret(program: string): Promise<number> {
   const home = newFolder();
   const bin = makeBin(home);
   symlinkSync(program, join(bin, "keyhole"));
   const env = { HOME: home, PATH: bin, PORT: String(freePort()) };
-  const lines = blocksOf("README.md")
-    .filter((block) => isRun("README.md", block) && !/^keyhole dashboard/.test(block.text))
-    .map(({ text }) => adapt(text.replace(/^(npx|export PATH).*\n/gm, ""), { folder: home, env }));
+  const lines = blocksOf("docs/start.md")
+    .filter((block) => isRun("docs/start.md", block) && !/^(keyhole dashboard|kill)/.test(block.text))
+    .map(({ text }) => adapt(text, { folder: home, env }));
   const script = `set -e\ntrap 'kill $(jobs -p)' EXIT\n${lines.join("\n")}`;
-  return (await done(["bash", "-c", script], { cwd: home, env })).match(/hello from Keyhole/g)?.length ?? 0;
+  return (await done(["bash", "-c", script], { cwd: home, env })).match(/shop:made-up/g)?.length ?? 0;
 }
 
 /** Runs a program to its end, with PATH. */

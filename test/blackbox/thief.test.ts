@@ -34,9 +34,9 @@ function lootIn(text: string): string {
   const found = Object.entries({ ...values, file }).filter(([, value]) => text.includes(value));
   const words: Readonly<Record<string, string>> = {
     "": "nothing",
-    DATABASE_URL: "what the job fetched",
-    file: "what the job fetched",
-    "DATABASE_URL,OTHER": "every variable",
+    DATABASE_URL: "fetched",
+    file: "fetched",
+    "DATABASE_URL,OTHER": "all",
   };
   const names = found.map(([name]) => name).join();
   return words[names] ?? names;
@@ -148,7 +148,7 @@ withPrograms(["bash", "curl"], "a job that was taken over", (bash = "") => {
   const honest = (way: Way) => jobs.get(way)?.honest as Loot;
   const thieves: Readonly<Record<string, (way: Way) => string | Promise<string>>> = {
     "a later step, in its environment and the runner's files": (way) => honest(way).later,
-    "whoever reads the runner's memory later": (way) => honest(way).memory,
+    "a reader of the runner's memory, later": (way) => honest(way).memory,
     "a process that runs beside the command, as the same user": (way) => honest(way).beside,
     "the command, and what it starts: an install script, an agent": (way) => honest(way).command,
     "a later step that asks for a token of its own": (way) => honest(way).token,
@@ -215,7 +215,7 @@ withPrograms(["bash", "curl"], "a job that was taken over", (bash = "") => {
     const look =
       '{ cat /proc/[0-9]*/environ 2> /dev/null || true; set; find . -type f -exec cat {} +; } > "$LOOT/later"';
     const ran = await run([...script, look, "keyhole pull"].join("\n"), env);
-    expect([ran.loot("command"), ran.loot("later")]).toEqual(["what the job fetched", "nothing"]);
+    expect([ran.loot("command"), ran.loot("later")]).toEqual(["fetched", "nothing"]);
     // A later line that asks again with what is still there.
     expect(ran).toMatchObject({ exitCode: 3, stdout: "" });
   });
@@ -233,7 +233,7 @@ cat "$2" > "$LOOT/command"
       expect(await run(text, { ...env, ...more })).toMatchObject({ exitCode: 0 });
       const ran = await run('find . -type f -exec cat {} + > "$LOOT/later"', {});
       const found = ["command", "beside", "later"].map((name) => ran.loot(name));
-      expect(found).toEqual(["what the job fetched", "nothing", "nothing"]);
+      expect(found).toEqual(["fetched", "nothing", "nothing"]);
     },
   );
 
@@ -273,9 +273,9 @@ cat "$2" > "$LOOT/command"
     const run = "cat /proc/$$/environ /proc/$PPID/environ > environ";
     const job = await runAction(site, { ...given, run, "api-key": stored.key });
     const environ = readFileSync(join(job.workspace, "environ"), "utf8");
-    expect([lootIn(environ), environ.includes(stored.key)]).toEqual(["every variable", false]);
+    expect([lootIn(environ), environ.includes(stored.key)]).toEqual(["all", false]);
     expect([job.failed, lootIn(job.memory), job.memory.includes(stored.key)]).toEqual([undefined, "nothing", true]);
-    expect(lootIn(await read(stored.key))).toBe("every variable");
+    expect(lootIn(await read(stored.key))).toBe("all");
   });
 
   test("is ended by the two commands of the page", async () => {

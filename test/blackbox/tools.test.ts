@@ -1,4 +1,4 @@
-/** The recipes of docs/tools.md, each with the tool itself and a value that many tools change or run. */
+/** The recipes of docs/tools.md and others, each with the tool itself and a value that many tools change or run. */
 
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -24,7 +24,9 @@ const variables = { DATABASE_URL: value, API_TOKEN: "token-of-the-api" };
 type Block = { readonly file: string | undefined; readonly text: string };
 /** The blocks of each section: files, whose first line names them, and commands. */
 const sections = new Map(
-  readPage("docs/tools.md")
+  ["docs/systemd.md", "docs/tools.md"]
+    .map(readPage)
+    .join("\n")
     .split(/^## /m)
     .slice(1)
     .map((section): [title: string, blocks: Block[]] => {
@@ -121,10 +123,12 @@ else {
   });
 }
 
-withPrograms(["docker-compose"], "the recipe for Compose", () => {
+withPrograms(["docker-compose"], "the file for Compose", () => {
   test("keeps each $ of the value", async () => {
-    const { commands, folder, run } = await kitchenOf("Compose");
-    const { stdout, code } = await run(commands.join(""));
+    const { folder, run } = await kitchenOf("none");
+    const compose = 'version: "3"\nservices: { web: { image: web, env_file: web.env } }\n';
+    writeFileSync(join(folder, "compose.yaml"), compose);
+    const { stdout, code } = await run("keyhole pull --out web.env && docker-compose -f compose.yaml config");
     const { services } = parseYaml(stdout) as { services: { web: { environment: Record<string, string> } } };
     expect(code).toBe(0);
     // It writes $ twice, so that it could read its own output.
@@ -144,8 +148,9 @@ withPrograms(["direnv"], "the recipe for direnv", () => {
 
 withPrograms(["systemd-creds", "bwrap"], "the recipe for systemd", () => {
   test("reads the key that only this service's credential has", async () => {
-    const { asked, commands, folder, run, got } = await kitchenOf("systemd");
-    const [encrypt = "", read = ""] = commands;
+    const { asked, commands, folder, run, got } = await kitchenOf("An encrypted key");
+    const [encrypt = ""] = commands;
+    const read = "KEYHOLE_API_KEY_FILE=$CREDENTIALS_DIRECTORY/keyhole.key keyhole run -- node server.js";
     // systemd makes the key of the host in /var/lib/systemd, and decrypts before it starts the service.
     const decrypt =
       "rm web.key; mkdir creds; systemd-creds decrypt --name=keyhole.key keyhole.key.cred creds/keyhole.key";
