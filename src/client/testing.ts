@@ -19,8 +19,9 @@ import type { ApiErrorCode } from "./npm/error.ts";
 
 /*
  * The package `keyhole/testing`: a server that stands in for Keyhole in the tests of programs. It is bundled into one
- * file for Node 20+, Bun and Deno. Headers, queries, limits, errors and dotenv text are the server's code; a table of
- * requests that runs on both holds the rest to the same answers. It keeps values in the clear and judges one key.
+ * file for Node 20+, Bun and Deno. Headers, queries, limits, errors and dotenv text are the server's code. A table of
+ * requests holds the rest to the server's answers, and random histories to those of the small Keyhole. It keeps values
+ * in the clear and judges one key.
  */
 
 /** What each environment of each project has, by project, environment and name. */
@@ -85,9 +86,10 @@ const begunAt = 1_700_000_000_000;
 type FakeValue = string | Uint8Array | Readonly<Record<string, string>>;
 type FakeItem = { readonly value: FakeValue; readonly updatedAt: number };
 /** The items of a project, by kind, environment and name. */
-type FakeProject = Readonly<
-  Record<"variables" | "accounts" | "files", ReadonlyMap<Environment, Map<string, FakeItem>>>
->;
+type FakeProject = { readonly [K in FakeKind]: ReadonlyMap<Environment, Map<string, FakeItem>> } & {
+  changedAt: number;
+};
+type FakeKind = "variables" | "accounts" | "files";
 /** What is asked for, as the parsers of the kinds give it. */
 type FakeQuery = {
   readonly environment: Environment | null;
@@ -103,6 +105,8 @@ type FakeBody = {
   readonly headers?: Readonly<Record<string, string>>;
   readonly entries: number;
 };
+/** What was found: an answer differs if `shown` does, and is made once it is sure that the client gets it. */
+type FakeFound = { readonly shown: unknown; readonly open: () => FakeBody };
 type FakeEndpoint = {
   readonly path: RegExp;
   /** For a read with values. Without it, there are none. */
@@ -115,7 +119,7 @@ type FakeEndpoint = {
     project: FakeProject,
     asked: FakeQuery,
     all: ReadonlyMap<string, FakeProject>,
-  ) => FakeBody;
+  ) => FakeFound;
 };
 
 class Server {
@@ -129,10 +133,7 @@ class Server {
 
   constructor(variables: Everywhere<string>, { accounts = {}, files = {}, nowMs }: FakeOptions) {
     this.#nowMs = nowMs ?? (() => performance.now());
-    for (const [kind, all] of Object.entries({ variables, accounts, files }) as [
-      keyof FakeProject,
-      Everywhere<FakeValue>,
-    ][]) {
+    for (const [kind, all] of Object.entries({ variables, accounts, files }) as [FakeKind, Everywhere<FakeValue>][]) {
       for (const [slug, places] of Object.entries(all)) {
         for (const environment of environments) {
           this.put(slug, kind, environment);
@@ -143,14 +144,20 @@ class Server {
     }
   }
 
-  put(slug: string, kind: keyof FakeProject, environment: Environment, name?: string, value?: FakeValue): void {
+  put(slug: string, kind: FakeKind, environment: Environment, name?: string, value?: FakeValue): void {
     const empty = () => new Map(environments.map((one) => [one, new Map<string, FakeItem>()]));
-    const project = this.projects.get(slug) ?? { variables: empty(), accounts: empty(), files: empty() };
+    const project = this.projects.get(slug) ?? {
+      variables: empty(),
+      accounts: empty(),
+      files: empty(),
+      changedAt: begunAt,
+    };
     this.projects.set(slug, project);
     if (name === undefined) return;
     this.#writes += 1;
+    project.changedAt = begunAt + this.#writes;
     if (value === undefined) project[kind].get(environment)?.delete(name);
-    else project[kind].get(environment)?.set(name, { value, updatedAt: begunAt + this.#writes });
+    else project[kind].get(environment)?.set(name, { value, updatedAt: project.changedAt });
   }
 
   answer(request: Pick<Request, "url" | "method" | "headers">): Response {
@@ -183,14 +190,15 @@ class Server {
     const slug = query.project ?? named;
     const project = slug === undefined ? undefined : this.projects.get(slug);
     if (project === undefined && slug !== undefined) throw new Fault("project_not_found", "");
-    const body = endpoint.answer(slug ?? "", project as FakeProject, query as FakeQuery, this.projects);
-    if (endpoint.bucket === undefined) return { body };
+    const { shown, open } = endpoint.answer(slug ?? "", project as FakeProject, query as FakeQuery, this.projects);
+    if (endpoint.bucket === undefined) return { body: open() };
     const etag = `"${createHash("sha256")
-      .update(JSON.stringify([path, query, body.text]))
+      .update(JSON.stringify([endpoint.path.source, slug, query, shown]))
       .digest("base64url")}"`;
     if (tags?.some((one) => one === "*" || one === etag)) return { etag };
+    if (!query.metadataOnly && tags !== undefined) this.#take("", bucket, exchange);
+    const body = open();
     if (query.metadataOnly) return { body, etag };
-    if (tags !== undefined) this.#take("", bucket, exchange);
     if (body.entries === 0) return { body, etag };
     const firstSeq = this.#entries + 1;
     this.#entries += body.entries;
@@ -199,8 +207,8 @@ class Server {
 
   #requireKey({ presented }: Exchange, header: string | null): void {
     if (presented.kind === "nothing") throw new Fault("unauthorized", "");
-    const text = presented.kind === "malformed" ? presented.text : (header ?? "");
-    if (text === `Bearer ${apiKey}` && !this.isRevoked) return;
+    const text = presented.kind === "malformed" ? presented.text : (header ?? "").slice("Bearer ".length);
+    if (presented.kind === "token" && text === apiKey && !this.isRevoked) return;
     this.#take(text, "unrecognized");
     throw new Fault("unauthorized", "");
   }
@@ -214,7 +222,10 @@ class Server {
   }
 }
 
-const json = (body: object, entries = 1): FakeBody => ({ text: JSON.stringify(body), entries });
+const json = (body: object, shown: unknown = body, entries = 1): FakeFound => ({
+  shown,
+  open: () => ({ text: JSON.stringify(body), entries }),
+});
 const parseNothing: NonNullable<FakeEndpoint["parse"]> = (raw) => parseQuery(noParameters, raw);
 
 const endpoints: readonly FakeEndpoint[] = [
@@ -233,8 +244,7 @@ const endpoints: readonly FakeEndpoint[] = [
     path: /^\/api\/v1\/projects\/([^/]+)$/,
     answer: (slug, project) => {
       const fileCount = new Set(environments.flatMap((one) => latest(project.files, one).map(identityOf))).size;
-      const items = Object.values(project).flatMap((kind) => latest(kind, null));
-      const updatedAt = Math.max(begunAt, ...items.map(([, item]) => item.updatedAt));
+      const updatedAt = project.changedAt;
       return json({ ...summaryOf(slug, project), environments, fileCount, createdAt: begunAt, updatedAt });
     },
   },
@@ -260,7 +270,7 @@ function answerVariables(
   _: string,
   project: FakeProject,
   { environment, selection, metadataOnly, format }: FakeQuery,
-): FakeBody {
+): FakeFound {
   const isAsked = (name: string) =>
     selection.by === "all" ||
     (selection.by === "names" ? selection.names.includes(name) : name.startsWith(selection.prefix));
@@ -270,21 +280,24 @@ function answerVariables(
   return json({ environment, variables });
 }
 
-function answerSecrets(slug: string, project: FakeProject, { environment, format }: FakeQuery): FakeBody {
+function answerSecrets(slug: string, project: FakeProject, { environment, format }: FakeQuery): FakeFound {
   const found = bounded(latest(project.variables, environment));
   if (format === "env") return dotenv(found);
   const secrets = Object.fromEntries(found.map(([name, { value }]) => [name, value]));
-  return json({ project: { slug }, environment, secrets });
+  return json({ project: { slug }, environment, secrets }, found);
 }
 
-function dotenv(found: readonly (readonly [string, FakeItem])[]): FakeBody {
-  const { text, nonportable } = renderDotenv(found.map(([name, { value }]) => ({ name, value: value as string })));
-  const headers: Record<string, string> =
-    nonportable.length > 0 ? { "Keyhole-Env-Nonportable": listNames(nonportable) } : {};
-  return { text, type: textType, headers, entries: 1 };
+function dotenv(found: readonly (readonly [string, FakeItem])[]): FakeFound {
+  const open = () => {
+    const { text, nonportable } = renderDotenv(found.map(([name, { value }]) => ({ name, value: value as string })));
+    const headers: Record<string, string> =
+      nonportable.length > 0 ? { "Keyhole-Env-Nonportable": listNames(nonportable) } : {};
+    return { text, type: textType, headers, entries: 1 };
+  };
+  return { shown: found, open };
 }
 
-function answerAccounts(_: string, { accounts }: FakeProject, { environment, metadataOnly }: FakeQuery): FakeBody {
+function answerAccounts(_: string, { accounts }: FakeProject, { environment, metadataOnly }: FakeQuery): FakeFound {
   const found = bounded(latest(accounts, environment)).map(([name, { value, updatedAt }]) => {
     const holders = environments.filter((one) => accounts.get(one)?.has(name));
     return { name, environments: holders, updatedAt, ...(!metadataOnly && { values: value }) };
@@ -292,7 +305,7 @@ function answerAccounts(_: string, { accounts }: FakeProject, { environment, met
   return json({ environment, accounts: found });
 }
 
-function answerFiles(slug: string, { files }: FakeProject, { environment, metadataOnly, paths }: FakeQuery): FakeBody {
+function answerFiles(slug: string, { files }: FakeProject, { environment, metadataOnly, paths }: FakeQuery): FakeFound {
   const all = bounded(latest(files, environment));
   const found = all.filter(([path]) => paths?.includes(path) ?? true);
   const records = found.map((item) => {
@@ -314,8 +327,12 @@ function answerFiles(slug: string, { files }: FakeProject, { environment, metada
     };
   });
   const bytes = records.reduce((sum, { size }) => sum + size, 0);
-  if (!metadataOnly && bytes > contentBytesMax) throw new Fault("content_too_large", "");
-  return json({ project: { slug }, environment, files: records }, records.length);
+  const whole = json({ project: { slug }, environment, files: records }, records, records.length);
+  const open = () => {
+    if (!metadataOnly && bytes > contentBytesMax) throw new Fault("content_too_large", "");
+    return whole.open();
+  };
+  return { ...whole, open };
 }
 
 function summaryOf(slug: string, { variables, accounts }: FakeProject) {
@@ -324,7 +341,7 @@ function summaryOf(slug: string, { variables, accounts }: FakeProject) {
 }
 
 /** The items of an environment, or those of any as they changed last, in byte order of name. */
-function latest(kind: FakeProject[keyof FakeProject], environment: Environment | null): [string, FakeItem][] {
+function latest(kind: FakeProject[FakeKind], environment: Environment | null): [string, FakeItem][] {
   const found = new Map<string, FakeItem>();
   for (const [where, items] of kind) {
     if (environment !== null && environment !== where) continue;

@@ -245,31 +245,37 @@ export class People {
     return `${this.store.organizations.get(organizationId)?.slug}/${slug}`;
   }
 
-  #write(project: Project, kind: Kind, one: Environment, change: Change, now: number): void {
-    const { rootKey } = this.store;
-    const at = `${kind} ${one}`;
-    const before = project.sets.get(at);
-    const place = placeOf(project, kind, one, before?.version ?? 0);
-    const items: Item[] = before ? JSON.parse(open(rootKey, place, before.listing).toString()) : [];
-    const sealed = before && open(rootKey, [...place, before.listing.toString("hex")], before.values);
-    const values = sealed ? (JSON.parse(sealed.toString()) as Values) : {};
-    const version = (before?.version ?? 0) + 1;
-    const kept = items.filter(({ name }) => !change.has(name));
-    for (const [name, written] of change) {
-      delete values[name];
-      if (written === null) continue;
-      kept.push({ name, updatedAt: now, version, ...(written.file && { file: written.file }) });
-      values[name] = written.value;
-    }
-    kept.sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
-    const after = placeOf(project, kind, one, version);
-    const listing = seal(rootKey, after, JSON.stringify(kept));
-    const plain = JSON.stringify(values);
-    project.sets.set(at, { version, listing, values: seal(rootKey, [...after, listing.toString("hex")], plain) });
-    project.holds.set(
-      at,
-      kept.map(({ name, file }) => file?.id ?? name),
-    );
-    project.changedAt[one] = now;
+  #write(...[project, kind, one, change, now]: Written): void {
+    writeSet(this.store, project, kind, one, change, now);
   }
+}
+
+type Written = [project: Project, kind: Kind, one: Environment, change: Change, now: number];
+
+/** Writes items into a set, or takes them out, in the small Keyhole alone. */
+export function writeSet({ rootKey }: Store, ...[project, kind, one, change, now]: Written): void {
+  const at = `${kind} ${one}`;
+  const before = project.sets.get(at);
+  const place = placeOf(project, kind, one, before?.version ?? 0);
+  const items: Item[] = before ? JSON.parse(open(rootKey, place, before.listing).toString()) : [];
+  const sealed = before && open(rootKey, [...place, before.listing.toString("hex")], before.values);
+  const values = sealed ? (JSON.parse(sealed.toString()) as Values) : {};
+  const version = (before?.version ?? 0) + 1;
+  const kept = items.filter(({ name }) => !change.has(name));
+  for (const [name, written] of change) {
+    delete values[name];
+    if (written === null) continue;
+    kept.push({ name, updatedAt: now, version, ...(written.file && { file: written.file }) });
+    values[name] = written.value;
+  }
+  kept.sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
+  const after = placeOf(project, kind, one, version);
+  const listing = seal(rootKey, after, JSON.stringify(kept));
+  const plain = JSON.stringify(values);
+  project.sets.set(at, { version, listing, values: seal(rootKey, [...after, listing.toString("hex")], plain) });
+  project.holds.set(
+    at,
+    kept.map(({ name, file }) => file?.id ?? name),
+  );
+  project.changedAt[one] = now;
 }
