@@ -42,7 +42,7 @@ export function createApp(parts: ApiParts) {
       const address = () => {
         const peer = app.server?.requestIP(request)?.address.replace(/^::ffff:(?=\d+\.)/, "") ?? "";
         const forwardedFor = request.headers.get("x-forwarded-for");
-        const caller = callerOf(peer, forwardedFor, parts.proxies ?? []);
+        const caller = parts.proxies === undefined ? peer : callerOf(peer, forwardedFor, parts.proxies);
         if (forwardedFor !== null && caller === peer) noteProxy(peer);
         return caller;
       };
