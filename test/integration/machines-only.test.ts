@@ -252,8 +252,8 @@ describeBoth("an item for machines only", (w, dialect, once) => {
         await wouldCopy(w.admin, from(where, environment), from(where, "development"), [token]),
         await wouldCopy(w.admin, from(other, environment), from(where, environment), [token]),
         await typed(w.admin, "var diff", { project: where, environment, other: "development" }),
-        await compareEnvironments(w.admin, where, "variables"),
-        await compareEnvironments(w.admin, where, "accounts"),
+        await compareEnvironments(w.admin, where, "variables", true),
+        await compareEnvironments(w.admin, where, "accounts", true),
         await planRollback(w.admin, set, 3, token),
         leaks.found.filter((one) => one.project === where && one.environment === environment),
         await findReuse(w.admin, organization.slug).then((all) =>

@@ -1,5 +1,6 @@
 import type { Proof } from "./proof.ts";
 
+const outgoing = "blackbox/outgoing";
 const wire = "src/client/wire.ts";
 const lies = "unit/lies";
 const npm = "src/client/npm/client.ts";
@@ -332,5 +333,99 @@ export const clients: readonly Proof[] = [
       ],
     ],
     fails: [copies, "the key, where a code is"],
+  },
+  {
+    promise: "A job that sets it for its own programs gets its values",
+    edits: [["action.yml", '            unset "$name"\n', ""]],
+    fails: ["blackbox/action", "give the command its values, whatever the job sets for Bun programs"],
+  },
+  {
+    promise: "The action leaves a command's values to nobody else in the job",
+    edits: [
+      [
+        "action.yml",
+        '        exec keyhole run "${options[@]}" -- "${command[@]}"',
+        '        keyhole pull --format github --wait 60s\n        exec keyhole run "${options[@]}" -- "${command[@]}"',
+      ],
+    ],
+    fails: [
+      "blackbox/action",
+      "give the command of run the variables and the files, and nothing else in the job anything",
+    ],
+  },
+  {
+    promise: "The action leaves a key in no process beside the command",
+    edits: [["action.yml", "        exec keyhole run", "        keyhole run"]],
+    fails: [
+      "blackbox/thief",
+      "leaves a stored key in the runner's memory, where it goes on to work, and in no process of the command",
+    ],
+  },
+  {
+    promise: "The action leaves the secret files no longer than the command runs",
+    edits: [["action.yml", 'trap "rm -rf \\"\\$folder\\"" EXIT; ', ""]],
+    fails: [
+      "blackbox/action",
+      "give the command of run the variables and the files, and nothing else in the job anything",
+    ],
+  },
+  {
+    promise: "An input that the action does not have is named",
+    edits: [["action.yml", '        if [ -n "$unknown" ]; then', '        if [ -n "" ]; then']],
+    fails: ["blackbox/action", "name the inputs that the action does not have, and fetch nothing"],
+  },
+  {
+    promise: "The action runs only the archive that its commit pins",
+    edits: [
+      [
+        "action.yml",
+        'if ! { sha256sum --check <<< "$line" || shasum --algorithm 256 --check <<< "$line"; } > /dev/null 2>&1; then',
+        "if false; then",
+      ],
+    ],
+    fails: ["blackbox/action", "refuse an archive that is another one, and run nothing of it"],
+  },
+  {
+    promise: "The reader for Python sends no key in the clear over a network",
+    edits: [
+      [
+        "docs/clients/keyhole.py",
+        'if url.scheme == "http" and not _is_loopback(url.hostname):',
+        'if url.scheme == "http" and not _is_loopback:',
+      ],
+    ],
+    fails: ["blackbox/clients", "nothing is sent with"],
+  },
+  {
+    promise: "A quiet installation is paged",
+    edits: [
+      [
+        "docs/prometheus/alerts.yml",
+        '(increase(keyhole_requests_total{code="unavailable"}[15m])) > 1\n',
+        '(increase(keyhole_requests_total{code="unavailable"}[15m])) > 90\n',
+      ],
+    ],
+    fails: ["blackbox/alerts", "a quiet server whose one job, every five minutes, is refused"],
+  },
+  {
+    promise: "Proxies say HSTS",
+    edits: [["docs/deploy/Caddyfile", "max-age=31536000", "max-age=3"]],
+    fails: ["blackbox/tls", "every answer has Keyhole's headers and HSTS, and is not compressed"],
+  },
+  {
+    promise: "The npm package prints no request in Bun",
+    edits: [
+      [
+        npm,
+        "const strictInBun = { verbose: false, tls: { rejectUnauthorized: true } };",
+        "const strictInBun = { tls: { rejectUnauthorized: true } };",
+      ],
+    ],
+    fails: [outgoing, "to a server, by the npm package prints no request"],
+  },
+  {
+    promise: "No request is printed with its key",
+    edits: [["src/core/guarded-fetch.ts", "    verbose: false,\n", ""]],
+    fails: [outgoing, "to a server prints no request"],
   },
 ];

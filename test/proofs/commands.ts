@@ -1,5 +1,6 @@
 import type { Proof } from "./proof.ts";
 
+const drafts = "blackbox/drafts";
 const transcripts = "blackbox/transcripts-here";
 const rotation = "src/people/rotation/rotation.ts";
 const wholeFile = "src/core/whole-file.ts";
@@ -271,5 +272,39 @@ export const commands: readonly Proof[] = [
       [installation, "return existsSync(path) && isPrivate(dataFolder) ?", "return existsSync(path) && isPrivate ?"],
     ],
     fails: ["blackbox/completion", "offers nothing, makes nothing and says nothing"],
+  },
+  {
+    promise: "A killed rotation leaves no live root key",
+    edits: [
+      [
+        installation,
+        'if (config.rootKey.from === "folder") whileLocked',
+        "if (config.rootKey.from === undefined) whileLocked",
+      ],
+    ],
+    fails: [drafts, "holds a live root key, and serve and the next rotation remove it"],
+  },
+  {
+    promise: "A killed restore leaves no database",
+    edits: [
+      [
+        installation,
+        "  whileLocked(serveLock(config), () => removeRestoreDrafts(config));\n",
+        "  void removeRestoreDrafts;\n",
+      ],
+    ],
+    fails: [drafts, "is removed by serve if it was to be the restored database"],
+  },
+  {
+    promise: "Nothing begins by accident on the embedded database",
+    edits: [
+      [
+        installation,
+        "if (!consent.begin && !existsSync(path) && !hadRootKey) throw notBegun(`in ${dataFolder}`);",
+        "void hadRootKey;",
+      ],
+      [installation, "else if (version === 0 && !consent.begin) throw notBegun(`in ${dataFolder}`);", ""],
+    ],
+    fails: ["blackbox/firstrun", "says where it looked, ends with 4 and makes nothing"],
   },
 ];

@@ -1,5 +1,6 @@
 import type { Proof } from "./proof.ts";
 
+const cookie = "the session is a cookie that no script, no other site and no other host gets, and Lock ends it";
 const shown = "a value is shown after it is on record, for 30 seconds, and is gone when the person leaves";
 const secrets = "src/dashboard/script/secrets.js";
 const rules = "blackbox/dashboard-rules";
@@ -578,6 +579,71 @@ export const pages: readonly Proof[] = [
     promise: "The length of an answer tells nothing about a value but its length",
     edits: [[app, "if (!isPage || !takesGzip) return answer;", "if (isPage === null || !takesGzip) return answer;"]],
     fails: [rules, "a page is compressed if the browser takes it, and a value never is"],
+  },
+  {
+    promise: "What is damaged is not passed over in silence by a list of the audit",
+    edits: [
+      [
+        "src/people/audit/operations.ts",
+        "if (this.#isTold) this.#names",
+        'if (this.#isTold && lane === "") this.#names',
+      ],
+    ],
+    fails: ["integration/absences", "of a search, a list, a page and an export names what is damaged"],
+  },
+  {
+    promise: "What is damaged is not passed over in silence by a search",
+    edits: [
+      [
+        "src/people/projects/find-operations.ts",
+        "const ends = found.unread === 0 ? {}",
+        "const ends = found.unread >= 0 ? {}",
+      ],
+    ],
+    fails: ["integration/absences", "of a search, a list, a page and an export names what is damaged"],
+  },
+  {
+    promise: "No other page frames ours",
+    edits: [[app, "    \"frame-ancestors 'none'\",\n", ""]],
+    fails: [rules, "no other origin frames a page, or keeps hold of its window"],
+  },
+  {
+    promise: "No other page keeps our window",
+    edits: [[app, '  "cross-origin-opener-policy": "same-origin",\n', ""]],
+    fails: [rules, "no other origin frames a page, or keeps hold of its window"],
+  },
+  {
+    promise: "Markup that somebody inserts does not run",
+    edits: [[app, "    \"require-trusted-types-for 'script'\",\n", ""]],
+    fails: [rules, "what is stored is text, never markup or script, and nothing else runs"],
+  },
+  {
+    promise: "No script reads the session's cookie",
+    edits: [[gate, "Path=/; Secure; HttpOnly; SameSite", "Path=/; Secure; SameSite"]],
+    fails: [rules, cookie],
+  },
+  {
+    promise: "No other site sends the session's cookie",
+    edits: [[gate, "HttpOnly; SameSite=${site}${end}`", 'HttpOnly; SameSite=${site && "None"}${end}`']],
+    fails: [rules, cookie],
+  },
+  {
+    promise: "Lock ends a session",
+    edits: [[app, '  parts.sessions.end(tokenOf(request.headers) ?? "");\n', ""]],
+    fails: [rules, cookie],
+  },
+  {
+    promise: "A value that is revealed again has 30 seconds of its own",
+    edits: [[secrets, "    clearTimeout(ending);\n", ""]],
+    fails: [
+      rules,
+      "revealing moves no button and counts down, hides at a second press, and a later reveal has its own 30 seconds",
+    ],
+  },
+  {
+    promise: "Only this machine reaches an operator's dashboard",
+    edits: [["src/dashboard/serve.ts", 'serveAt("127.0.0.1", port, handle)', 'serveAt("0.0.0.0", port, handle)']],
+    fails: [rules, "it listens on loopback only"],
   },
 ];
 

@@ -493,4 +493,18 @@ export const verification: readonly Proof[] = [
     ],
     fails: ["integration/witnesses", "are in proofs of what they have signed, also while they are away"],
   },
+  {
+    promise: "All checkpoints of the commands' lane count",
+    edits: [
+      [
+        checkpoints,
+        "lane === commandsLane ? `${lane} ${seq} ${mac}` : lane",
+        "lane === commandsLane ? commandsLane : lane",
+      ],
+    ],
+    fails: [
+      "blackbox/operators",
+      "audit verify holds a log against the audit, and prints the line that accepts what is lost",
+    ],
+  },
 ];

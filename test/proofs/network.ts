@@ -1,5 +1,6 @@
 import type { Proof } from "./proof.ts";
 
+const outgoing = "blackbox/outgoing";
 const signIn = "src/store/sign-in.ts";
 const liar = "integration/false-postgres";
 const postgres = "src/store/postgres.ts";
@@ -344,6 +345,44 @@ export const network: readonly Proof[] = [
     edits: [["src/store/lookups.ts", "if (!answers(row, lookups[row.n])) throw malformed();", "void answers;"]],
     fails: ["blackbox/damaged-rows", "is a 503, never a 401"],
     ...postgresOnly,
+  },
+  {
+    promise: "The certificate of the store for limits is verified",
+    edits: [
+      [
+        "src/serve/process/redis-buckets.ts",
+        "new RedisClient(url, { ...options, ...strict });",
+        "new RedisClient(url, { ...options, ...(strict && {}) });",
+      ],
+    ],
+    fails: [outgoing, "its store for limits takes no stranger's certificate"],
+  },
+  {
+    promise: "The certificate of the collector of traces is verified",
+    edits: [["src/serve/process/traces.ts", '  delete process.env["NODE_TLS_REJECT_UNAUTHORIZED"];\n', ""]],
+    fails: [outgoing, "its collector of traces takes no stranger's certificate"],
+  },
+  {
+    promise: "Nothing is loaded into the program",
+    edits: [
+      [
+        "src/main.ts",
+        "const another = othersRuntime.find((name) => env[name]);",
+        'const another = othersRuntime.find((name) => env[name] === "-");',
+      ],
+    ],
+    fails: [outgoing, "stops keyhole run with its name"],
+  },
+  {
+    promise: "Approving warns about the same things as `var set`",
+    edits: [
+      [
+        "src/people/requests/requests.ts",
+        '  if (status !== "pending") return [];\n  const ofKey',
+        "  if (status) return [];\n  const ofKey",
+      ],
+    ],
+    fails: ["blackbox/mcp", "whoever approves sees what var set warns of"],
   },
 ];
 
