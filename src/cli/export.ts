@@ -22,7 +22,7 @@ const exportAll = processCommand({
   inputs: {
     organization: completed(input("--org <org>", "the organization; optional if only one exists"), "organizations"),
     out: required(input("--out <folder>", "the folder, mode 0700; it must be empty, or not there yet")),
-    withMachinesOnly: flag("--with-machines-only", "also what is for machines only, which is left out otherwise"),
+    withMachinesOnly: flag("--with-machines-only", "also values for machines only, which are left out otherwise"),
     formats: choices("--format <list>", "what to write variables as, besides JSON (default: env)", textFormats),
   },
   action: async (context, { organization, out, formats = ["env"] as const, withMachinesOnly = false }) => {

@@ -78,7 +78,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 function onlyDigits(_: string, value: unknown, { source = "" }: { readonly source?: string } = {}): unknown {
   if (typeof value !== "number" || (/^\d+$/.test(source) && Number.isSafeInteger(value))) return value;
-  throw new SyntaxError(`${source} is no number of a proof`);
+  throw new SyntaxError(`${source} is not a number of a proof`);
 }
 
 type OpenedHead = { readonly tree: TreeHead; readonly times: readonly number[] };

@@ -49,7 +49,7 @@ export class TreeWalk {
   /** Goes on to the next leaf that is stored. Their numbers grow. */
   pass({ leaf, hashes }: StoredLeaf): void {
     if (leaf < this.#size) {
-      this.#note(`${leavesOf(leaf, leaf + 1)} is no leaf of a tree.`);
+      this.#note(`${leavesOf(leaf, leaf + 1)} is not a leaf of a tree.`);
       return;
     }
     if (leaf > this.#size) {

@@ -64,7 +64,7 @@ const serverFailures: readonly ServerFailure[] = [
   [/^28P01$/, "refuses the user or the password: correct them, and percent-encode % @ / ? # in the password."],
   [
     /^28\w{3}$/,
-    "refuses the user: it is no role there, or pg_hba.conf does not let it in, such as without TLS (sslmode).",
+    "refuses the user: it is not a role there, or pg_hba.conf does not let it in, such as without TLS (sslmode).",
   ],
   [
     /^42501$/,

@@ -20,7 +20,7 @@ import { excerpt } from "../core/visible.ts";
 export function refuseAdditions(found: readonly string[]): void {
   if (found.length === 0) return;
   const what = found.slice(0, 3).map(excerpt).join(", ");
-  const words = `Nothing was done, because the database has what Keyhole did not make and may hide or lose what is written: ${what}. Remove it, then run \`keyhole audit verify\`.`;
+  const words = `Nothing was done: the database has things that Keyhole did not make, and that may hide or lose writes: ${what}. Remove it, then run \`keyhole audit verify\`.`;
   throw new HostRefused("unavailable", words, { forPersons });
 }
 

@@ -240,7 +240,7 @@ onBoth("what a server writes", (dialect) => {
 test("a misspelt setting stops what would go on without it, and other commands warn", async () => {
   const log = encodeVerifier(signerOf("keyhole/0123456789abcdef", new Uint8Array(32)));
   const env = { KEYHOLE_CHECKPOINT_FILES: "/var/lib/keyhole/checkpoint" };
-  const sentence = "KEYHOLE_CHECKPOINT_FILES is no setting of Keyhole. Did you mean KEYHOLE_CHECKPOINT_FILE?\n";
+  const sentence = "KEYHOLE_CHECKPOINT_FILES is not a setting of Keyhole. Did you mean KEYHOLE_CHECKPOINT_FILE?\n";
   for (const args of [["serve"], ["notary"], ["witness", "--log", log], ["dashboard"], ["door", "--person", "ana"]]) {
     const ran = await runBinary(args, { env });
     expect([args, ran]).toEqual([args, { exitCode: 2, stdout: "", stderr: `keyhole: ${sentence}` }]);

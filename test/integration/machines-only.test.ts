@@ -278,9 +278,7 @@ describeBoth("an item for machines only", (w, dialect, once) => {
     const open = [where, environment, "OPEN"] as const;
     expect(await revealVariable(w.admin, ...open, 2).catch(message)).toEqual(refused);
     for (const back of [() => planRollback(w.admin, set, 2, "OPEN"), () => planUndo(w.admin, set, 5)]) {
-      await expect(back()).rejects.toThrow(
-        '"OPEN" is for machines only, and what is to be put back was not: delete it',
-      );
+      await expect(back()).rejects.toThrow('"OPEN" is for machines only, and its earlier value was not: delete it');
     }
     await expect(setVariables(w.admin, where, environment, [{ name: "A", value: "1" }])).resolves.toBeDefined();
     await setVariables(w.admin, where, environment, [{ name: token, value: "new" }]);

@@ -641,7 +641,7 @@ describeBoth("the notary", (w, _, once) => {
     // A row that somebody wrote has the next entry.
     await w.sql`insert into audit_leaves values (-1, ${next}, 1, ${Buffer.alloc(32)}, 1)`;
     await notaryOn().round();
-    const named = [`Lane ${next}: the chain breaks at entry 1.`, "Leaf -1 is no leaf of a tree."];
+    const named = [`Lane ${next}: the chain breaks at entry 1.`, "Leaf -1 is not a leaf of a tree."];
     expect(flaws().slice(-2)).toEqual(named);
   });
 

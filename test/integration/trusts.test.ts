@@ -788,7 +788,7 @@ describeBoth("a trust", (w, _, once) => {
       ["with a short key", { jwks: JSON.stringify({ keys: [shortRsa] }) }, unusable],
       ["with a key that is no point", { jwks: setOf({ x: "AA" }) }, unusable],
       ["with a private key", { jwks: JSON.stringify(pem) }, "The key set holds a private or a shared key"],
-      ["with a key set that is none", { jwks: "{}" }, "it is no JSON Web Key Set"],
+      ["with a key set that is none", { jwks: "{}" }, "it is not a JSON Web Key Set"],
       ["with a key set that is no JSON", { jwks: "{" }, "it is not JSON"],
       ["with reads for SPIFFE", { claims: { sub: "spiffe://example.org/web" }, readsPerJob: 3 }, "SPIFFE name no job"],
       ["with a long key set", { jwks: JSON.stringify({ keys: Array(95).fill(long) }) }, "at most 16 KiB"],

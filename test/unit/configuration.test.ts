@@ -31,7 +31,7 @@ describe("a variable that looks like a setting", () => {
     ["KEYHOLE_ABC", "Unset it, or give it another name."], // three letters from KEYHOLE_MCP
   ])("%s, is none", (name, advice) => {
     expect(unknownSettings({ [name]: "x", KEYHOLE_DATA: "d" })).toEqual([
-      `${name} is no setting of Keyhole. ${advice}`,
+      `${name} is not a setting of Keyhole. ${advice}`,
     ]);
   });
 

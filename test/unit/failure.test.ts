@@ -35,7 +35,7 @@ test("what cannot be decrypted is said to a person without a word of the root ke
 test.each([
   ["53100", "The server of DATABASE_URL has no room on its disk"],
   ["25006", "The server of DATABASE_URL takes no writes"],
-  ["28000", "it is no role there, or pg_hba.conf does not let it in"],
+  ["28000", "it is not a role there, or pg_hba.conf does not let it in"],
   ["SQLITE_FULL", "The disk of the data folder (KEYHOLE_DATA) is full"],
   ["SQLITE_READONLY", "The data folder (KEYHOLE_DATA) cannot be read or written"],
 ])("an operator is told what to correct: %s", (code, words) => {

@@ -97,7 +97,7 @@ describe("a key set", () => {
 
   test("is refused as a whole if it is no key set, or a long one", () => {
     const none: unknown[] = [null, [], {}, { keys: {} }, { keys: [null] }, { keys: ["x"] }];
-    for (const document of none) expect(() => parseKeySet(document)).toThrow("it is no JSON Web Key Set");
+    for (const document of none) expect(() => parseKeySet(document)).toThrow("it is not a JSON Web Key Set");
     expect(() => parseKeySet({ keys: Array(101).fill({ kty: "RSA" }) })).toThrow("it has more than 100 keys");
   });
 

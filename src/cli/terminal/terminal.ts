@@ -135,7 +135,7 @@ const pieceLength = 64 * 1024;
 export async function writeSecret(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<void> {
   await write(stream, text).catch((error: unknown) => {
     unlessClosed(error);
-    throw new Problem(exits.failed, "output_closed", "Nobody reads the output, so nobody has what it was to show.");
+    throw new Problem(exits.failed, "output_closed", "The reader of the output closed it before it was whole.");
   });
 }
 

@@ -14,7 +14,7 @@ export function unknownSettings(env: Env): string[] {
     if (isOthers) return [];
     const others = known.map((one) => one.slice(prefix.length));
     const advice = didYouMean(name.slice(prefix.length), others, prefix) || " Unset it, or give it another name.";
-    return [`${name} is no setting of Keyhole.${advice}`];
+    return [`${name} is not a setting of Keyhole.${advice}`];
   });
 }
 

@@ -49,7 +49,7 @@ const moment = (text: string) => parseMoment(text, Date.now());
 export const filterInputs = {
   organization: ofOrganization("entries"),
   project: completed(input("--project <project>", "only entries of this project: ORG/PROJECT, or PROJECT"), "projects"),
-  keyId: completed(input("--key <id>", "only what this key or trust read, and what was done to it"), "keysAndTrusts"),
+  keyId: completed(input("--key <id>", "only entries of this key or trust, and changes of it"), "keysAndTrusts"),
   name: input("--name <part>", "only what concerns a variable, account or file with this in its name, in any case"),
   environment: choice("--env <env>", "only entries of this environment", environments),
   actor: input("--actor <actor>", "only what this person did, or a key or a trust with this name or id"),

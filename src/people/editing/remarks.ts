@@ -15,7 +15,7 @@ export const remarkInputs = {
 
 /** The words of each remark for a form. */
 export const remarkHelp: Readonly<Record<keyof Remarks, string>> = {
-  note: "What it is, who rotates it, where it is made. It is no secret: whoever sees the name sees it.",
+  note: "What it is, who rotates it, where it is made. It is not secret: everybody who sees the name sees it.",
 };
 
 /** The remarks among the members of something. */

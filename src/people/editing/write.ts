@@ -138,7 +138,7 @@ function planSet(
   for (const [name, item] of changes) {
     const { entry: old, value, isHidden } = before.items.get(name) ?? {};
     if (isHidden && item !== null && !before.isMachinesOnly(item.entry)) {
-      const words = `${JSON.stringify(name)} is for machines only, and what is to be put back was not: delete it first.`;
+      const words = `${JSON.stringify(name)} is for machines only, and its earlier value was not: delete it first.`;
       throw new Refused("conflict", `${words} Nothing was written.`);
     }
     const isWritten = hasValues && item?.value !== value;

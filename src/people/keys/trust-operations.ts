@@ -65,7 +65,7 @@ const add = operation({
     const reads = trust.terms?.perJob?.reads;
     const perJob = reads
       ? [
-          `Each job gets ${counted(reads, "answer")} with values.${readsPerJob ? "" : " Give the number that it needs by --reads-per-job: what it leaves over is a thief's."}`,
+          `Each job gets ${counted(reads, "answer")} with values.${readsPerJob ? "" : " Give the number that it needs by --reads-per-job: a thief can use the rest."}`,
         ]
       : [];
     const words = [summary(trust), ...perJob, ...counts, ...warnings.map((warning) => `WARNING: ${warning}`)];

@@ -32,7 +32,7 @@ const leaked = operation({
     organization: ofOrganization("values"),
     sinceAt: {
       ...filterInputs.sinceAt,
-      help: "also say who read since then what was found, from the audit: 24h, 2026-01-31",
+      help: "also say who has read the values that are found since then, from the audit: 24h, 2026-01-31",
     },
     text: typed({ bytesMax: Number.POSITIVE_INFINITY }),
     wide,
@@ -63,7 +63,7 @@ const leaked = operation({
     };
     const warnings = unreadWords(found.unread);
     if (readers?.values().some((one) => one === undefined))
-      warnings.push("Who read what is marked with ? is not for you to see: it takes the right `audit` there.");
+      warnings.push("You may not see who read the values marked with ?: it takes the right `audit` there.");
     const begins = readers && (await recordBegins(admin, sinceAt));
     if (begins) warnings.push(begins);
     const { ends, sentence } = endOf(found);

@@ -29,7 +29,7 @@ const listAll = operation({
 
 const show = operation({
   path: "request show",
-  about: "Show a request with its reason and what was decided.",
+  about: "Show a request with its reason and the decision.",
   examples: ["keyhole request show 0199a3c4"],
   right: ["see", "decide"],
   inputs: { id: id("request") },

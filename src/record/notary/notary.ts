@@ -434,7 +434,7 @@ export class Notary {
     try {
       tree = await readTree(database, size);
       const isSigned = head === undefined ? size === 0 : signed?.size === size && signed.root.equals(tree.root);
-      if (!isSigned) flaw = "The leaves of the tree are not those that the newest signed head is of.";
+      if (!isSigned) flaw = "The leaves of the tree do not match the newest signed head.";
       else flaw = accepts && !isPart ? undefined : checkpoint.putBack;
       this.#acceptedAt = accepts ? Math.max(now(), acceptedAt + 1) : (signed?.acceptedAt ?? 0);
       // An older head does not say it: then the next entry of people does.

@@ -19,7 +19,7 @@ export function openWitnesses(settings: readonly WitnessSetting[] = []): Witness
   return settings.map(({ url, key }) => {
     const verifier = parseWitness(key);
     if (verifier === undefined) {
-      throw configProblem("KEYHOLE_WITNESS: what is after # must be a witness's verifier key, for Ed25519.");
+      throw configProblem("KEYHOLE_WITNESS: the text after # must be a witness's verifier key, for Ed25519.");
     }
     return { url: url.replace(/\/$/, ""), key, verifier };
   });

@@ -185,7 +185,7 @@ export function wordsOf({ payload }: Token): TokenWords {
 /** The keys of a JSON Web Key Set. @throws Error whose message says what is wrong with it */
 export function parseKeySet(document: unknown): KeySet {
   const { keys } = (document ?? {}) as { readonly keys?: unknown };
-  if (!Array.isArray(keys) || !keys.every(isObject)) throw new Error("it is no JSON Web Key Set");
+  if (!Array.isArray(keys) || !keys.every(isObject)) throw new Error("it is not a JSON Web Key Set");
   if (keys.length > keysMax) throw new Error(`it has more than ${keysMax} keys`);
   // jose knows only `sig`.
   const own = keys.filter(isForTokens).map(({ use, ...key }) => key);
