@@ -118,7 +118,10 @@ for (const recipe of recipes) {
       const ended = proxy.ended.then(() => Promise.reject(new Error(`${program} ended: ${said()}`)));
       await Promise.race([ended, eventually(() => isServed().catch(() => false))]);
     });
-    afterAll(() => proxy?.stop());
+    afterAll(async () => {
+      await proxy?.stop();
+      await server?.stop(); // a test stops it, too, and may not run
+    });
 
     const said = () => Object.values(proxy.said()).join("");
     const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
