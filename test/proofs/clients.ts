@@ -428,4 +428,31 @@ export const clients: readonly Proof[] = [
     edits: [["src/core/guarded-fetch.ts", "    verbose: false,\n", ""]],
     fails: [outgoing, "to a server prints no request"],
   },
+  {
+    promise: "No key and no query are in the log of nginx",
+    edits: [
+      [
+        "docs/deploy/nginx.conf",
+        '\'$time_iso8601 $remote_addr "$request_method $uri"',
+        '\'$time_iso8601 $remote_addr $http_authorization "$request_method $request_uri"',
+      ],
+    ],
+    fails: ["blackbox/tls", "without Keyhole it answers 502 or 503, and it never writes a key to a log"],
+  },
+  {
+    promise: "The store for limits evicts nothing",
+    edits: [["docs/deploy/compose.yaml", "--maxmemory-policy, noeviction", "--maxmemory-policy, allkeys-lru"]],
+    fails: ["blackbox/compose", "lets the store for limits evict nothing"],
+  },
+  {
+    promise: "The container's server has the narrow role",
+    edits: [
+      [
+        "docs/deploy/compose.yaml",
+        "postgres://keyhole_serve:${SERVE_PASSWORD:?}",
+        "postgres://keyhole:${OWNER_PASSWORD:?}",
+      ],
+    ],
+    fails: ["blackbox/compose", "runs the server under the role that docs/least-privilege.md names"],
+  },
 ];
