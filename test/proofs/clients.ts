@@ -455,4 +455,31 @@ export const clients: readonly Proof[] = [
     ],
     fails: ["blackbox/compose", "runs the server under the role that docs/least-privilege.md names"],
   },
+  {
+    promise: "Proxies speak TLS 1.2 and newer alone",
+    edits: [
+      [
+        "docs/deploy/nginx.conf",
+        "ssl_protocols TLSv1.2 TLSv1.3;",
+        "ssl_protocols TLSv1 TLSv1.1 TLSv1.2 TLSv1.3; ssl_ciphers ALL:@SECLEVEL=0;",
+      ],
+    ],
+    fails: ["blackbox/tls", "TLS 1.2 and 1.3 are spoken, 1.0 and 1.1 are not"],
+  },
+  {
+    promise: "Proxies compress no answer",
+    edits: [
+      [
+        "docs/deploy/nginx.conf",
+        "    location / {",
+        "    gzip on;\n    gzip_types *;\n    gzip_min_length 0;\n    location / {",
+      ],
+    ],
+    fails: ["blackbox/tls", "every answer has Keyhole's headers and HSTS, and is not compressed"],
+  },
+  {
+    promise: "No proxy redirects from plain HTTP",
+    edits: [["docs/deploy/Caddyfile", "\tauto_https disable_redirects\n", ""]],
+    fails: ["blackbox/tls", "plain HTTP is neither served nor redirected"],
+  },
 ];

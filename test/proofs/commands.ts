@@ -307,4 +307,80 @@ export const commands: readonly Proof[] = [
     ],
     fails: ["blackbox/firstrun", "says where it looked, ends with 4 and makes nothing"],
   },
+  {
+    promise: "An empty stdin is no value",
+    edits: [
+      [
+        "src/cli/terminal/input.ts",
+        "if (unlessEmpty === undefined || value.length > 0) return value;",
+        "if (unlessEmpty === undefined || value.length >= 0) return value;",
+      ],
+    ],
+    fails: ["blackbox/transcripts-here", "A value of nothing is only stored if that is said"],
+  },
+  {
+    promise: "A retired root key is not lost",
+    edits: [["src/people/rotation/root-keys.ts", "(keep ? older : [])", "(keep && older.length > 9 ? older : [])"]],
+    fails: ["blackbox/transcripts-here", "The end of a rotation keeps the older root key"],
+  },
+  {
+    promise: "A new key's file replaces none",
+    edits: [
+      [
+        "src/core/whole-file.ts",
+        '  if (tryStat(path) === undefined) return;\n  throw new Problem(exits.failed, "exists", `${path} is there already, and --out',
+        '  if (tryStat(path) !== null) return;\n  throw new Problem(exits.failed, "exists", `${path} is there already, and --out',
+      ],
+    ],
+    fails: ["blackbox/transcripts-here", "A key in a file is nowhere else, and no file is replaced by one"],
+  },
+  {
+    promise: "What an import prunes is asked first, by name",
+    edits: [
+      [
+        "src/kinds/variables/operations.ts",
+        "...(prune && { deed: `${imports}, and delete ${deletions(deleted)}` }),",
+        '...(prune && imports === "" && { deed: `${imports}, and delete ${deletions(deleted)}` }),',
+      ],
+    ],
+    fails: ["blackbox/transcripts-here", "An import that deletes variables needs --yes"],
+  },
+  {
+    promise: "Nobody is asked about what would be refused anyway",
+    edits: [
+      [
+        "src/cli/terminal/perform.ts",
+        "    const plan = await row.plan(admin, given, person);\n",
+        '    await askAt(context, row, yes)({ deed: "do this" } as never);\n    const plan = await row.plan(admin, given, person);\n',
+      ],
+    ],
+    fails: ["blackbox/transcripts-here", "What would be refused anyway is refused without a question"],
+  },
+  {
+    promise: "An account leaves no environment unasked",
+    edits: [
+      [
+        "src/kinds/accounts/operations.ts",
+        "      ...(deed && { deed }),\n      document,\n      sentence: `Nothing was written. ${setText",
+        "      document,\n      sentence: `Nothing was written. ${setText",
+      ],
+    ],
+    fails: ["blackbox/transcripts-here", "An account leaves no environment unasked"],
+  },
+  {
+    promise: "`restore` is refused before it asks",
+    edits: [
+      [
+        "src/people/backup/backup.ts",
+        "    removeRestoreDrafts(config);\n    const { whole",
+        "    removeRestoreDrafts(config);\n    await options.agree?.(existsSync(path));\n    const { whole",
+      ],
+      [
+        "src/people/backup/backup.ts",
+        "    await options.agree?.(existsSync(path));\n    replaceDatabase",
+        "    replaceDatabase",
+      ],
+    ],
+    fails: ["blackbox/transcripts-here", "A restore replaces what was written since, if that is confirmed"],
+  },
 ];
