@@ -13,6 +13,15 @@ export type Lookup = {
 /** The digest of a key's text or of a trust's id, and what is looked up with it. */
 export type KeyLookup = Lookup & { readonly digest: Uint8Array };
 
+/**
+ * A statement that has a row if the database still answers a lookup in the same way. The journal stores a segment on this
+ * condition, in one statement: its own parameters come first.
+ */
+export type AppendCondition = { readonly text: string; readonly parameters: readonly unknown[] };
+
+/** The number of a condition's first parameter. */
+export const conditionFrom = 9;
+
 /** The requested project with the sets that the request needs, from the snapshot in which the key was judged. */
 export type Target = {
   readonly projectId: string;

@@ -1,6 +1,7 @@
 import { Fault } from "../core/fault.ts";
 import type { JobRead } from "../core/names.ts";
 import { type Receipt, receiptName } from "../core/receipt.ts";
+import type { AppendCondition } from "../core/set-rows.ts";
 import type { AuditEntry } from "./entry.ts";
 import { type JobReads, Overused } from "./job-reads.ts";
 import { encodeEntries, type Segment, segmentMac } from "./segment.ts";
@@ -9,8 +10,14 @@ import { encodeEntries, type Segment, segmentMac } from "./segment.ts";
  * Stores a segment, or checks that it could store one if there is none. The outcome is `durable` if it is stored,
  * `refused` if it is not, and `unknown` if nobody can tell. Never throws.
  * @param again - the same segment was tried before and its outcome is unknown
+ * @param condition - must hold in the snapshot of the statement that stores it
  */
-export type Append = (segment: Segment | undefined, again: boolean, reads?: readonly JobReads[]) => Promise<Appended>;
+export type Append = (
+  segment: Segment | undefined,
+  again: boolean,
+  reads?: readonly JobReads[],
+  condition?: AppendCondition,
+) => Promise<Appended>;
 
 /** What became of a segment. */
 export type Appended = {
@@ -20,6 +27,8 @@ export type Appended = {
   readonly moved?: boolean;
   /** It was not stored because a job would have more answers than it may: the count of each job, which is stored. */
   readonly counts?: readonly number[];
+  /** It was not stored because its condition does not hold. */
+  readonly unmet?: boolean;
 };
 
 /** The end of a lane: the number of its newest stored entry, and the mac of the segment that ends with it. */
@@ -89,7 +98,23 @@ export class Journal {
    *   journal is closed; `rate_limited` if one key's own entries take all of its room so long. Some of the entries may be
    *   stored all the same: every answered read is stored, but not every stored read was answered.
    */
-  async record(entries: readonly AuditEntry[], read?: JobRead): Promise<string | undefined> {
+  record(entries: readonly AuditEntry[], read?: JobRead): Promise<string | undefined> {
+    return this.#record(entries, read);
+  }
+
+  /**
+   * The same in a segment of their own, which is stored if the condition holds in the same statement.
+   * @throws Unmet also if they would share a batch with others. Then nothing is stored, and no number used
+   */
+  recordIf(condition: AppendCondition, entries: readonly AuditEntry[]): Promise<string | undefined> {
+    return this.#record(entries, undefined, condition);
+  }
+
+  async #record(
+    entries: readonly AuditEntry[],
+    read?: JobRead,
+    condition?: AppendCondition,
+  ): Promise<string | undefined> {
     const [some] = entries;
     if (some === undefined) return undefined;
     const sinceMs = performance.now();
@@ -101,7 +126,7 @@ export class Journal {
       // Nobody waits for the entries of a call that has failed.
       if (this.#queue.length > entriesMax) this.#queue = this.#queue.filter(({ call }) => call.left > 0);
       const { promise, resolve, reject } = Promise.withResolvers<string>();
-      const call: RecordCall = { left: entries.length, first: undefined, uncounted: read, resolve, reject };
+      const call: RecordCall = { left: entries.length, first: undefined, uncounted: read, condition, resolve, reject };
       for (const entry of entries) this.#queue.push({ entry, call });
       this.#working ??= this.#work();
       const giveUp = () => {
@@ -148,7 +173,7 @@ export class Journal {
         // Lets callers that are ready in this turn of the event loop join the batch.
         await new Promise(setImmediate);
         const checks = this.#checks.splice(0);
-        const batch = this.#nextBatch();
+        const batch = withoutConditions(this.#nextBatch());
         await this.#write(batch);
         if (checks.length === 0) continue;
         const { outcome } = await this.#options.append(undefined, false);
@@ -184,14 +209,16 @@ export class Journal {
     let segment = this.#segmentOf(batch);
     const counted = countedIn(batch);
     const reads = counted.map(([read, calls]) => ({ ...read, reads: calls.length }));
+    const condition = batch[0]?.call.condition;
     const startedAtMs = performance.now();
-    let result = await this.#append(segment, reads);
+    let result = await this.#append(segment, reads, condition);
     if (result.moved) {
       // After a failover the new server may lack the newest segments. A new lane leaves one gap, at the old lane's end.
       this.#startLane();
       segment = this.#segmentOf(batch);
-      result = await this.#append(segment, reads);
+      result = await this.#append(segment, reads, condition);
     }
+    if (result.unmet) return refuseUnmet(batch);
     if (result.counts !== undefined) return this.#write(withoutOverused(batch, counted, result.counts));
     const { outcome, reason } = result;
     const commitMs = performance.now() - startedAtMs;
@@ -213,10 +240,10 @@ export class Journal {
     if (this.#unannounced >= 1000) this.announce();
   }
 
-  async #append(segment: Segment, reads: readonly JobReads[]): Promise<Appended> {
-    const result = await this.#options.append(segment, false, reads);
+  async #append(segment: Segment, reads: readonly JobReads[], condition?: AppendCondition): Promise<Appended> {
+    const result = await this.#options.append(segment, false, reads, condition);
     if (result.outcome !== "unknown") return result;
-    const { counts, ...retry } = await this.#options.append(segment, true, reads);
+    const { counts, unmet, ...retry } = await this.#options.append(segment, true, reads, condition);
     // A refused retry does not prove that the first attempt stored nothing.
     return retry.outcome === "refused" ? { ...retry, outcome: "unknown" } : retry;
   }
@@ -239,6 +266,13 @@ export class Journal {
   }
 }
 
+/** The refusal of entries whose condition does not hold. */
+export class Unmet extends Fault {
+  constructor() {
+    super("unavailable", "the condition of an entry does not hold");
+  }
+}
+
 type Room = { readonly release: () => void };
 
 /** One batch, and how long it took from the moment it was sent. */
@@ -255,6 +289,8 @@ type RecordCall = {
   first: Pick<Receipt, "lane" | "firstSeq"> | undefined;
   /** The read that is to be counted with it. */
   uncounted: JobRead | undefined;
+  /** What its only segment depends on. */
+  readonly condition: AppendCondition | undefined;
   resolve: (receipt: string) => void;
   reject: (fault: Fault) => void;
 };
@@ -273,6 +309,20 @@ function countedIn(batch: readonly Waiting[]): CountedCalls {
     calls.set(key, [read, [...others, call]]);
   }
   return [...calls.values()];
+}
+
+/** Refuses the calls with a condition that would not have a segment of their own. @returns the others */
+function withoutConditions(batch: readonly Waiting[]): readonly Waiting[] {
+  const isAlone = ({ left }: RecordCall) => left === batch.length && batch.every(({ call }) => call === batch[0]?.call);
+  refuseUnmet(batch.filter(({ call }) => call.condition !== undefined && !isAlone(call)));
+  return batch.filter(({ call }) => call.left > 0);
+}
+
+function refuseUnmet(batch: readonly Waiting[]): void {
+  for (const { call } of batch) {
+    call.left = 0;
+    call.reject(new Unmet());
+  }
 }
 
 /** Refuses the calls that are beyond what their job may have. @returns the others, which are counted */

@@ -1,8 +1,14 @@
 import { getTableColumns, type SQL, sql } from "drizzle-orm";
-import type { FoundSet, KeyLookup, StoredSet } from "../core/set-rows.ts";
+import {
+  type AppendCondition,
+  conditionFrom,
+  type FoundSet,
+  type KeyLookup,
+  type StoredSet,
+} from "../core/set-rows.ts";
 import type { KeyRow } from "../serve/access/authenticate.ts";
 import type { GrantRow } from "../serve/access/grant.ts";
-import { type Database, integerValue, literal, malformed, textValue } from "./database.ts";
+import { compile, type Database, integerValue, literal, malformed, textValue } from "./database.ts";
 import { grouped } from "./grouped.ts";
 import {
   bounded,
@@ -26,6 +32,8 @@ type LookupRow = Omit<KeyRow, "target"> & {
   readonly people: number | null;
   /** Which server answered. */
   readonly server: string;
+  /** A hash of the whole row; null unless it is a key's with a short list of projects, and nothing is excepted. */
+  readonly state?: string | null;
 };
 /** A row for each set, or one without. */
 type RowWithSet = LookupRow & SetColumns;
@@ -47,6 +55,7 @@ export function keyLookups(
   counted: readonly CountedKind[],
   seen?: {
     readonly people: () => number;
+    readonly isCurrent: (found: { readonly people: number; readonly server: string }) => boolean;
     readonly note: (found: { readonly people: number; readonly server: string }, before: number) => Promise<void>;
   },
 ): (lookup: KeyLookup) => Promise<KeyRow | undefined> {
@@ -58,8 +67,12 @@ export function keyLookups(
   return async (lookup) => {
     const before = seen?.people() ?? 0;
     const found = await find(lookup);
-    if (found !== undefined) await seen?.note({ people: found.people ?? 0, server: found.server }, before);
-    return found && found.excepted !== 0 ? except(found, lookup) : found;
+    if (found === undefined || seen === undefined) return found;
+    const by = { people: found.people ?? 0, server: found.server };
+    await seen.note(by, before);
+    if (found.excepted !== 0) return except(found, lookup);
+    const { condition } = found;
+    return condition ? Object.assign(found, { again: { ...condition, isCurrent: () => seen.isCurrent(by) } }) : found;
   };
 }
 
@@ -81,7 +94,9 @@ function exceptionsOf(database: Database): (found: KeyRow, lookup: KeyLookup) =>
   };
 }
 
-type FoundKey = (KeyRow & Pick<LookupRow, "excepted" | "people" | "server">) | undefined;
+type FoundKey =
+  | (KeyRow & Pick<LookupRow, "excepted" | "people" | "server"> & { condition?: AppendCondition | undefined })
+  | undefined;
 /** Answers lookups in their order. */
 type FindAll = (lookups: readonly KeyLookup[]) => Promise<FoundKey[]>;
 
@@ -106,17 +121,23 @@ function sqliteLookups(database: Database, counted: readonly CountedKind[]): Fin
 
 function postgresLookups(database: Database, counted: readonly CountedKind[]): FindAll {
   const { sets: s } = database.tables;
-  const select = (asked: SQL) =>
-    database.query<RowWithVersions>(sql`
+  const rowsFor = (asked: SQL) => sql`
       select ask.n as n, ${keyColumns(database, counted)}, (
         select string_agg(concat_ws(' ', ${s.environment}, ${rowVersion(database)}), ';')
         from ${s} ${withDataKey(database, s)} where ${askedSets(database)}) as sets
-      from ${asked} ${keyJoins(database, counted, sql`decode(ask.digest, 'hex')`)}`);
+      from ${asked} ${keyJoins(database, counted, sql`decode(ask.digest, 'hex')`)}`;
   // A lone lookup costs less without JSON.
-  const findOne = select(sql`(select 0 as n, ${textValue("digest")} as digest, ${textValue("slug")} as slug,
-    ${textValue("kind")} as kind, ${integerValue("environments")} as environments) as ask`);
-  const findAll = select(sql`jsonb_to_recordset(${sql.placeholder("lookups")}::text::jsonb)
-    as ask(n integer, digest text, slug text, kind text, environments integer)`);
+  const one = sql`(${rowsFor(sql`(select 0 as n, ${textValue("digest")} as digest, ${textValue("slug")} as slug,
+    ${textValue("kind")} as kind, ${integerValue("environments")} as environments) as ask`)} offset 0) as found`;
+  const state = sql`case when excepted = 0 and trust is null and coalesce(octet_length(projects), 0) <= 4096
+    then encode(sha256(convert_to(found::text, 'UTF8')), 'hex') end`;
+  const findOne = database.query<RowWithVersions>(sql`select found.*, ${state} as state from ${one}`);
+  const findAll = database.query<RowWithVersions>(
+    rowsFor(sql`jsonb_to_recordset(${sql.placeholder("lookups")}::text::jsonb)
+      as ask(n integer, digest text, slug text, kind text, environments integer)`),
+  );
+  const again = compile(database.db, sql`select from ${one} where ${state} = ${textValue("state")}`);
+  const text = again.text.replace(/\$(\d+)/g, (_, number) => `$${Number(number) + conditionFrom - 1}`);
   return async (lookups) => {
     const asked = lookups.map(({ digest, slug, kind, environments }, n) => {
       return { n, digest: Buffer.from(digest).toString("hex"), slug, kind, environments };
@@ -127,7 +148,9 @@ function postgresLookups(database: Database, counted: readonly CountedKind[]): F
     const found: FoundKey[] = lookups.map(() => undefined);
     for (const row of rows) {
       if (!answers(row, lookups[row.n])) throw malformed();
-      found[row.n] = keyRowOf(row, versionsOf(row.sets));
+      const { state } = row;
+      const condition = state ? { text, parameters: again.parametersOf({ ...first, state }) } : undefined;
+      found[row.n] = keyRowOf(row, versionsOf(row.sets), condition);
     }
     return found;
   };
@@ -209,7 +232,7 @@ function answers(row: RowWithVersions, lookup: KeyLookup | undefined): boolean {
     (expiresAt === null || Number.isSafeInteger(expiresAt)) &&
     [row.surfaces, row.resources, row.environments].every(Number.isSafeInteger) &&
     [row.keyId, row.organizationId, row.server].every((id) => typeof id === "string") &&
-    [...texts, row.counts, row.sets].every((text) => text === null || typeof text === "string")
+    [...texts, row.counts, row.sets, row.state ?? null].every((text) => text === null || typeof text === "string")
   );
 }
 
@@ -221,10 +244,10 @@ function versionsOf(sets: string | null): FoundSet[] {
   });
 }
 
-function keyRowOf(row: LookupRow | undefined, sets: readonly FoundSet[]): FoundKey {
+function keyRowOf(row: LookupRow | undefined, sets: readonly FoundSet[], condition?: AppendCondition): FoundKey {
   if (row === undefined) return undefined;
   const { projectId, counts } = row;
-  return Object.assign(row, { target: projectId === null ? null : { projectId, counts, sets } });
+  return Object.assign(row, { condition, target: projectId === null ? null : { projectId, counts, sets } });
 }
 
 /** The most valid trusts that a token finds by one of its claims. Those beyond are not found. */

@@ -470,13 +470,8 @@ const sessionOf = {
   files: readsOnly,
   watch: readsOnly,
   // Here PostgreSQL's deadline comes first: a batch that waits too long for a lock is then known to be refused.
-  // `nextExpiry` runs here too, and must find its rows by index.
-  journal: {
-    ...everySession,
-    statement_timeout: queryDeadlineMs - 200,
-    enable_seqscan: "off",
-    plan_cache_mode: "force_generic_plan",
-  },
+  // A lookup is a part of its statement if a caller is alone. `nextExpiry` runs here too, and finds its rows by index.
+  journal: { ...everySession, statement_timeout: queryDeadlineMs - 200, ...lookupsOnly },
   // It waits for nobody for long, and its own lock goes if it stands still in a transaction.
   notary: {
     ...everySession,

@@ -8,7 +8,7 @@ import { sha256Of } from "../../src/core/hash.ts";
 import type { JobRead } from "../../src/core/names.ts";
 import { verifyAudit } from "../../src/people/audit/audit-chain.ts";
 import type { AuditEntry } from "../../src/record/entry.ts";
-import { type Append, entriesMax, type LaneCheckpoint } from "../../src/record/journal.ts";
+import { type Append, entriesMax, type LaneCheckpoint, Unmet } from "../../src/record/journal.ts";
 import { decodeEntries, encodeEntries, type Segment, segmentMac } from "../../src/record/segment.ts";
 import { Budget } from "../../src/serve/limit/budget.ts";
 import { requestOf } from "../support/answer.ts";
@@ -149,6 +149,50 @@ describe("the journal", () => {
   test("refuses what was counted twice because nobody knew, and leaves the lane", async () => {
     const { journal, batches } = open(inTurn({ outcome: "unknown" }, { outcome: "refused", counts: [4] }));
     expect(await journal.record([entry], ofJob).catch(codeOf)).toBe("unavailable");
+    await journal.record([entry]);
+    expect(batches[2]?.segment).toMatchObject({ firstSeq: 1 });
+    expect(batches[2]?.segment.lane).not.toBe(batches[1]?.segment.lane);
+  });
+
+  test("stores nothing if its condition does not hold, and gives its number to the next entry", async () => {
+    const sent: unknown[] = [];
+    const outcomes: Awaited<ReturnType<Append>>[] = [{ outcome: "durable" }, { outcome: "refused", unmet: true }];
+    const append: Append = async (segment, _, __, condition) => {
+      sent.push([segment?.firstSeq, condition]);
+      return outcomes.shift() ?? { outcome: "durable" };
+    };
+    const batches: unknown[] = [];
+    const journal = journalOn(append, { measure: (batch) => void batches.push(batch) });
+    const lane = (await journal.recordIf(condition, [entry]))?.split(":")[0];
+    await expect(journal.recordIf(condition, [entry])).rejects.toBeInstanceOf(Unmet);
+    expect(await journal.record([entry])).toBe(`${lane}:2`);
+    expect([sent, batches.length]).toEqual([
+      [
+        [1, condition],
+        [2, condition],
+        [2, undefined],
+      ],
+      2,
+    ]);
+  });
+
+  test("has no condition for what shares a batch, or needs several: those without one are stored", async () => {
+    const { journal, batches } = open();
+    const calls = [journal.recordIf(condition, [entry]), journal.record(numberedEntries(2))];
+    const ended = await Promise.allSettled(calls);
+    expect(ended).toMatchObject([{ reason: expect.any(Unmet) }, { value: expect.stringMatching(/:1-2$/) }]);
+    const two = [journal.recordIf(condition, [entry]), journal.recordIf(condition, [entry])];
+    for (const one of await Promise.allSettled(two)) expect(one).toMatchObject({ reason: expect.any(Unmet) });
+    await expect(journal.recordIf(condition, numberedEntries(513))).rejects.toBeInstanceOf(Unmet);
+    await turn();
+    expect(await journal.recordIf(condition, numberedEntries(512))).toEndWith(":3-514");
+    expect(batches.map(({ entries }) => entries.length)).toEqual([2, 512]);
+  });
+
+  test("leaves a lane if nobody knows whether an entry is there whose condition does not hold any more", async () => {
+    const { journal, batches } = open(inTurn({ outcome: "unknown" }, { outcome: "refused", unmet: true }));
+    const refusal = await journal.recordIf(condition, [entry]).catch((error: unknown) => error);
+    expect([refusal instanceof Unmet, (refusal as Fault).code]).toEqual([false, "unavailable"]);
     await journal.record([entry]);
     expect(batches[2]?.segment).toMatchObject({ firstSeq: 1 });
     expect(batches[2]?.segment.lane).not.toBe(batches[1]?.segment.lane);
@@ -603,6 +647,8 @@ function anyEntry(text: fc.Arbitrary<string>): fc.Arbitrary<AuditEntry> {
     ...{ requestId: text, clientAddress: text, userAgent: text },
   });
 }
+
+const condition = { text: "select", parameters: [] };
 
 type Batch = { readonly segment: Segment; readonly entries: readonly AuditEntry[]; readonly again: boolean };
 

@@ -1,6 +1,8 @@
 import type { Proof } from "./proof.ts";
 
 const concurrency = "property/concurrency";
+const alone = "integration/alone";
+const atOnce = "gets what any other gets if … after it was presumed that nothing has changed";
 const anyChange = "is fetched once, and again after a write, a rotation of its data key, and any change by SQL";
 
 /** What is remembered of sets and contents, still sealed, is what the database has now. */
@@ -76,5 +78,48 @@ export const remembered: readonly Proof[] = [
     ],
     fails: ["integration/reads", "serves no key that was revoked while it waited"],
     on: "PostgreSQL",
+  },
+  {
+    promise: "An entry that presumes a lookup is stored only if the lookup finds the very same",
+    edits: [
+      [
+        "src/store/lookups.ts",
+        'where ${state} = ${textValue("state")}`',
+        'where ${state} = ${textValue("state")} or true`',
+      ],
+    ],
+    fails: [alone, atOnce],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "What is presumed of a key counts for nothing once another lookup has seen more of what people did",
+    edits: [["src/record/notary/newest-checkpoint.ts", "found.people === this.#people &&", "found.people >= 0 &&"]],
+    fails: [alone, "gets nothing, although its own rows are as they were"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "An answer that was presumed does not count without its entry",
+    edits: [["src/serve/api/alone.ts", "isSecond = presumed !== undefined && !hasEnded;", "isSecond = false;"]],
+    fails: [alone, atOnce],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A request that is answered again pays once",
+    edits: [["src/serve/api/alone.ts", "(isSecond && paid) || buckets.take(...call)", "buckets.take(...call)"]],
+    fails: [alone, atOnce],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A key that was presumed counts as used only once its entry is stored",
+    edits: [
+      ["src/serve/api/alone.ts", "if (presumed === undefined || isSecond) gate.used(keyId);", "gate.used(keyId);"],
+    ],
+    fails: [alone, atOnce],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "Entries with a condition share no segment",
+    edits: [["src/record/journal.ts", "withoutConditions(this.#nextBatch())", "this.#nextBatch()"]],
+    fails: ["integration/journal", "has no condition for what shares a batch"],
   },
 ];

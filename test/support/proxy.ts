@@ -34,11 +34,12 @@ export async function startProxy(target: URL, listen?: () => (bytes: Buffer) => 
         far.unpipe(near).pause();
       }
     },
-    /** Existing connections carry what this makes of each answer of the database from now on. */
-    alter: (change: (answer: Buffer) => Uint8Array) => {
+    /** Existing connections carry what this makes of what the database, or the server, sends from now on. */
+    alter: (change: (piece: Buffer) => Uint8Array, ofServer = false) => {
       for (const [near, far] of pairs) {
-        far.unpipe(near).removeAllListeners("data");
-        far.on("data", (answer: Buffer) => near.write(change(answer))).resume();
+        const [from, to] = ofServer ? [near, far] : [far, near];
+        from.unpipe(to).removeAllListeners("data");
+        from.on("data", (piece: Buffer) => to.write(change(piece))).resume();
       }
     },
     /** Closes all connections and every new one. */

@@ -131,17 +131,17 @@ type Follows = "start" | "imports" | "threads";
  * and how many there may be. Pages say these numbers, which are some 2 % above the code; one that is 4 % above is lowered.
  */
 const budgets: readonly { what: string; from: RegExp; follows?: Follows; linesMax: number }[] = [
-  { what: "A request, with PostgreSQL", from: onPostgres, follows: "start", linesMax: 7450 },
+  { what: "A request, with PostgreSQL", from: onPostgres, follows: "start", linesMax: 7600 },
   {
     what: "A request, with SQLite",
     from: request("store/sqlite", "record/store/journal-worker"),
     follows: "start",
-    linesMax: 6650,
+    linesMax: 6800,
   },
-  { what: "… with metrics, traces and agents", from: onPostgres, follows: "imports", linesMax: 7900 },
+  { what: "… with metrics, traces and agents", from: onPostgres, follows: "imports", linesMax: 8100 },
   { what: "The judgement of a request", from: /^src\/serve\/(?:gates|access)\//, linesMax: 1390 },
-  { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 11_300 },
-  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 13_000 },
+  { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 11_500 },
+  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 13_200 },
 ];
 
 /** What answers requests. */
@@ -177,7 +177,11 @@ const guardedCode: readonly { in: RegExp; code: RegExp; only?: readonly string[]
   },
   // Requests pass the source of values on to a kind's read.ts; they do not look into it.
   { in: endpoints, code: /\bsource\b/, only: ["src/serve/gates/api-parts.ts", "src/serve/gates/read-endpoint.ts"] },
-  { in: endpoints, code: /\bjournal\b/i, only: ["src/serve/gates/api-parts.ts", "src/serve/gates/record.ts"] },
+  {
+    in: endpoints,
+    code: /\bjournal\b/i,
+    only: words("src/serve/api/alone.ts src/serve/gates/api-parts.ts src/serve/gates/record.ts"),
+  },
   {
     in: /^src\/(serve\/(access|api|gates|limit)|record\/\w+\.ts|core\/formats|kinds\/\w+\/(endpoint|render))/,
     code: /\.open\b|\["open"\]|\{[^}\n]*\bopen\b[^}\n]*\} =/,

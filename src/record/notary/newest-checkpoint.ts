@@ -99,6 +99,9 @@ export class NewestCheckpoint {
     const readHead = laneHead(lookups, commandsLane);
     return {
       people: () => this.#people,
+      /** Whether {@link note} would take this at once, as nothing new. */
+      isCurrent: (found: { readonly people: number; readonly server: string }) =>
+        found.people === this.#people && (this.#server === undefined || found.server === this.#server),
       note: async (found: { readonly people: number; readonly server: string }, before: number) => {
         await this.notePeople(found.people, before, readHead);
         await this.#requireCompared(found.server, watch);

@@ -2,6 +2,7 @@ import { BoundedMap } from "../../core/bounded-map.ts";
 import { Deadline } from "../../core/deadline.ts";
 import { Fault } from "../../core/fault.ts";
 import { Refused } from "../../core/refused.ts";
+import type { AppendCondition } from "../../core/set-rows.ts";
 import { databaseErrorCode, isConnectionFailure, queryDeadlineMs } from "../../store/database.ts";
 import { connect, type Servers, serverStart } from "../../store/postgres.ts";
 import { neverExtended, notExtended } from "../../store/postgres-guard.ts";
@@ -45,11 +46,13 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
     return deadline.of(answer, giveUp);
   };
   /** Undefined if none of the statements stored the row. */
-  const store = async (at: number, parameters: readonly unknown[], isCounted: boolean) => {
+  const store = async (at: number, parameters: readonly unknown[], isCounted: boolean, condition?: AppendCondition) => {
     const month = monthOf(at).name;
     const first = month === last.month ? last.way : 0;
-    const statements = [...statementsOf(month, isCounted).entries()];
-    for (const [way, text] of [...statements.slice(first), ...statements.slice(0, first)]) {
+    const statements = [...statementsOf(month, isCounted, condition).entries()];
+    // With a condition only one is tried: it does not say which of both kept the row out.
+    const others = condition ? [] : [...statements.slice(first + 1), ...statements.slice(0, first)];
+    for (const [way, text] of [...statements.slice(first, first + 1), ...others]) {
       const [stored] = await ask(text, parameters).catch(passingOver);
       if (stored === undefined) continue;
       last = { month, way };
@@ -123,7 +126,7 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
     return { outcome: "refused", reason };
   };
   return {
-    append: async (segment, again, reads = []) => {
+    append: async (segment, again, reads = [], condition) => {
       const begins = segment?.firstSeq === 1;
       const home = begins ? "" : homes.get(segment?.lane ?? "");
       if (segment && home === undefined) return moved;
@@ -138,10 +141,11 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
           return { outcome: "durable" };
         }
         const isCounted = reads.length > 0;
-        const parameters = [...valuesOf(segment), home, ...(isCounted ? [rowsOf(reads)] : [])];
+        const more = isCounted ? [rowsOf(reads)] : (condition?.parameters ?? []);
+        const parameters = [...valuesOf(segment), home, ...more];
         const before = notices;
-        const stored = await store(segment.at, parameters, isCounted);
-        if (stored === undefined) return keptOut();
+        const stored = await store(segment.at, parameters, isCounted, condition);
+        if (stored === undefined) return condition ? unmet : keptOut();
         const doubted = notices === before ? undefined : await doubt();
         if (doubted !== undefined) return { outcome: "unknown", reason: doubted };
         if (stored["server"] === null) return { outcome: "refused", counts: countsOf(reads, stored["counted"]) };
@@ -279,7 +283,8 @@ export function sqliteJournal(path: string): JournalStore {
       send(order);
     });
   return {
-    append: (segment, _, reads = []) => ask({ append: segment && valuesOf(segment), reads }),
+    append: async (segment, _, reads = [], condition) =>
+      condition ? unmet : ask({ append: segment && valuesOf(segment), reads }),
     close: async () => {
       await ask({ close: true });
       thread.terminate();
@@ -296,6 +301,7 @@ const undefinedTable = "42P01";
 const noRight = "42501";
 /** SQLSTATE of the square root of a negative number. */
 const otherServer = "2201F";
+const unmet: Appended = { outcome: "refused", unmet: true };
 const moved: Appended = { outcome: "refused", moved: true, reason: "another database server has the lane so far" };
 
 /** SQLSTATEs of what passes: rollbacks, resources, objects in use, interventions, the system; a transaction's deadline. */
@@ -318,9 +324,10 @@ const server = serverStart;
  * Each names the partition itself. PostgreSQL then locks it before it takes the snapshot that the conditions are judged
  * by, so whatever may swallow the row is seen. A row that is routed by its parent would lock its partition afterwards.
  */
-function statementsOf(month: string, isCounted: boolean): readonly string[] {
-  const into = (partition: string, condition: string) => {
-    const found = `from ${catalogueOf(partition)} and ${condition}`;
+function statementsOf(month: string, isCounted: boolean, condition?: AppendCondition): readonly string[] {
+  const holds = condition === undefined ? "" : ` and exists (${condition.text})`;
+  const into = (partition: string, isSound: string) => {
+    const found = `from ${catalogueOf(partition)} and ${isSound}${holds}`;
     const insert = `insert into public.${partition} (${columns}) select $1, $2, $3, $4, $5, $6, $7 ${found}`;
     const here = `returning ${server} as server, pg_catalog.sqrt(-($8::text not in ('', ${server}))::integer)`;
     return isCounted ? counting(found, insert, here) : `${insert} ${here}`;

@@ -1,7 +1,7 @@
 import { Fault } from "../../core/fault.ts";
 import { isSameMac } from "../../core/hash.ts";
 import type { TokenWords } from "../../core/names.ts";
-import type { Target } from "../../core/set-rows.ts";
+import type { AppendCondition, Target } from "../../core/set-rows.ts";
 import type { Grant, GrantRow, OrganizationPlan } from "./grant.ts";
 import type { GrantSeals } from "./grant-seals.ts";
 import type { Job } from "./token.ts";
@@ -18,6 +18,8 @@ export type KeyRow = GrantRow & {
   readonly plan: OrganizationPlan | null;
   /** Null if the request names no project, or one that the key does not reach. */
   readonly target: Target | null;
+  /** Whether it is found so again; undefined if that is not to be asked with an entry. */
+  readonly again?: (AppendCondition & { readonly isCurrent: () => boolean }) | undefined;
 };
 
 /** A key, or a trust with a token, that is valid now. Made for one request and never kept. */

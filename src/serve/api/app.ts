@@ -10,6 +10,7 @@ import { kindEndpoints } from "../../kinds/endpoints.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
 import type { Endpoint } from "../gates/endpoint.ts";
 import { beginExchange, type Exchange, headersOf, judgeTransport } from "../gates/exchange.ts";
+import { answeringAlone } from "./alone.ts";
 import { defectOf, problemOf } from "./problem.ts";
 import { endpoints as projectEndpoints } from "./projects.ts";
 
@@ -53,13 +54,15 @@ export function createApp(parts: ApiParts) {
       failed(parts, exchange, code === "NOT_FOUND" ? new Fault("not_found", "no such path") : error),
     )
     .use(bearer({ extract: { query: Symbol("off") as never } }));
+  const alone = answeringAlone();
   for (const { path, get, timeoutMs } of endpoints) {
     const deadline = timeoutMs === undefined ? requestDeadline : deadlineOf(timeoutMs);
     prepared.get(apiRoot + path.replace("{slug}", ":slug"), ({ exchange, bearer, params }) => {
       exchange.route = path;
       // A slug that does not decode is null, and no project has an empty one.
       const { slug } = (params ?? {}) as { readonly slug?: string | null };
-      return answered(parts, exchange, get(parts, exchange, bearer, slug ?? ""), deadline);
+      const work = alone(parts, exchange, (...own) => get(...own, bearer, slug ?? ""));
+      return answered(parts, exchange, work, deadline);
     });
   }
   const { mcp } = parts;

@@ -1,8 +1,7 @@
 import type { AddressRange } from "../../core/addresses.ts";
 import type { FaultCode } from "../../core/fault.ts";
 import type { Log } from "../../core/log.ts";
-import type { JobRead } from "../../core/names.ts";
-import type { AuditEntry } from "../../record/entry.ts";
+import type { Journal } from "../../record/journal.ts";
 import type { ReadSource } from "../sets/lookup.ts";
 import type { Gatekeeper } from "./admit.ts";
 import type { Exchange } from "./exchange.ts";
@@ -12,7 +11,7 @@ export type ApiParts = {
   readonly gate: Gatekeeper;
   readonly source: ReadSource;
   readonly etagKey: Uint8Array;
-  readonly journal: { record(entries: readonly AuditEntry[], read?: JobRead): Promise<string | undefined> };
+  readonly journal: Pick<Journal, "record"> & Partial<Pick<Journal, "recordIf">>;
   /** Writes one event to the log; must return at once and never throw. */
   readonly log: Log;
   /** Counts each answer; must return at once and never throw. Without it and `trace` nothing is timed. */

@@ -1,0 +1,116 @@
+import { BoundedMap } from "../../core/bounded-map.ts";
+import { Unmet } from "../../record/journal.ts";
+import type { KeyRow } from "../access/authenticate.ts";
+import type { ApiParts } from "../gates/api-parts.ts";
+import type { Exchange } from "../gates/exchange.ts";
+import type { Decision } from "../limit/bucket.ts";
+
+/** Answers a request, with parts that may presume. */
+type AnswerWith = (parts: ApiParts, exchange: Exchange) => Promise<Response>;
+
+/**
+ * Saves a caller who is alone a statement. A read of values has two: the lookup, and the entry. Here it presumes that the
+ * lookup would find what it found for the read before, and stores the entry on that condition, in one statement. So
+ * authority is judged in the snapshot that writes the entry.
+ *
+ * What comes of a presumption without its entry does not count: the request is answered again, as any other. It pays
+ * once.
+ */
+export function answeringAlone(): (parts: ApiParts, exchange: Exchange, answer: AnswerWith) => Promise<Response> {
+  let underWay = 0;
+  return async (parts, exchange, answer) => {
+    underWay += 1;
+    try {
+      if (underWay > 1) return await answer(parts, exchange);
+      const attempts = attemptsOf(parts, () => underWay === 1);
+      const own = { ...exchange };
+      const [first] = await Promise.allSettled([answer(attempts.parts, own)]);
+      if (!attempts.counts()) {
+        if (first.status === "fulfilled") void first.value.body?.cancel();
+        return await answer(attempts.parts, exchange);
+      }
+      Object.assign(exchange, own);
+      if (first.status === "rejected") throw first.reason;
+      return first.value;
+    } finally {
+      underWay -= 1;
+    }
+  };
+}
+
+/** The parts for two attempts at one request. The second begins when the first was found not to count. */
+function attemptsOf(parts: ApiParts, isAlone: () => boolean) {
+  const { gate, journal } = parts;
+  const known = rowsOf(gate.lookUp);
+  const buckets = gate.shared ?? gate.limiter;
+  let isSecond = false;
+  let paid: Decision | Promise<Decision> | undefined;
+  let asked = "";
+  let found: KeyRow | undefined;
+  let presumed: KeyRow | undefined;
+  let hasEnded = false;
+
+  const take: typeof buckets.take = (...call) => {
+    const decision = (isSecond && paid) || buckets.take(...call);
+    paid = isSecond ? undefined : decision;
+    return decision;
+  };
+  const lookUp: typeof gate.lookUp = async (lookup) => {
+    const digest = Buffer.from(lookup.digest).toString("latin1");
+    asked = `${digest} ${lookup.slug} ${lookup.kind} ${lookup.environments}`;
+    const row = isSecond || lookup.values === 0 ? undefined : known.get(asked);
+    if (row?.again?.isCurrent() && gate.limiter.keyIdOf(digest) === row.keyId) {
+      await new Promise(setImmediate); // so that requests of the same turn share a lookup
+      if (isAlone()) {
+        presumed = row;
+        return row;
+      }
+    }
+    found = await gate.lookUp(lookup);
+    return found;
+  };
+  const recordIf = async (row: KeyRow, entries: Parameters<typeof journal.record>[0]) => {
+    known.delete(asked);
+    try {
+      const receipt = row.again && (await journal.recordIf?.(row.again, entries));
+      hasEnded = receipt !== undefined && row.again?.isCurrent() === true && gate.refusal() === undefined;
+      if (!hasEnded) throw new Unmet();
+      known.set(asked, row);
+      gate.used(row.keyId);
+      return receipt;
+    } catch (error) {
+      // What kept the database from storing it keeps it from more: whoever asks, that is the answer.
+      hasEnded ||= !(error instanceof Unmet);
+      throw error;
+    }
+  };
+  const record: typeof journal.record = async (entries, read) => {
+    if (presumed !== undefined && !isSecond) return recordIf(presumed, entries);
+    const receipt = await journal.record(entries, read);
+    if (journal.recordIf && found?.again && receipt !== undefined) known.set(asked, found);
+    return receipt;
+  };
+  const used = (keyId: string) => {
+    if (presumed === undefined || isSecond) gate.used(keyId);
+  };
+  return {
+    parts: { ...parts, gate: { ...gate, shared: { take }, lookUp, used }, journal: { record } },
+    counts: () => {
+      isSecond = presumed !== undefined && !hasEnded;
+      return !isSecond;
+    },
+  };
+}
+
+/** What lookups found for reads that were recorded. */
+const rowsByLookUp = new WeakMap<ApiParts["gate"]["lookUp"], BoundedMap<KeyRow>>();
+
+function rowsOf(lookUp: ApiParts["gate"]["lookUp"]): BoundedMap<KeyRow> {
+  const rows = rowsByLookUp.get(lookUp) ?? new BoundedMap<KeyRow>(rowsBytesMax, bytesOf);
+  rowsByLookUp.set(lookUp, rows);
+  return rows;
+}
+
+/** Those of 16,000 keys. */
+const rowsBytesMax = 32 * 1024 * 1024;
+const bytesOf = ({ projects }: KeyRow) => 2048 + (projects?.length ?? 0);
