@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { seal } from "../../src/seal/envelope.ts";
-import { FileContent } from "../../src/seal/file-content.ts";
+import { discard, FileContent } from "../../src/seal/file-content.ts";
 
 const pieceBytes = 192 * 1024;
 const key = randomBytes(32);
@@ -41,6 +41,24 @@ describe("a file content", () => {
     await content.verify();
     for (const _ of content.base64()) if (how === "in part") break;
     expect(sealed.length).toBe(0);
+  });
+
+  test("that is kept is verified once, and leaves as often as it is read", async () => {
+    const bytes = randomBytes(3 * pieceBytes);
+    const sealed = seal(key, 1, associatedData, bytes);
+    const content = contentOf(sealed);
+    await content.verify();
+    for (const _ of [1, 2]) expect([...content.base64()].join("")).toBe(bytes.toString("base64"));
+    sealed.writeUInt8(sealed.readUInt8(100) ^ 1, 100);
+    await content.verify();
+  });
+
+  test("frees only a buffer that it has for itself", () => {
+    const [whole, shared] = [new Uint8Array(8), new Uint8Array(new SharedArrayBuffer(8))];
+    for (const part of [whole.subarray(0, 4), whole.subarray(4), shared]) discard(part);
+    expect([whole.length, shared.length]).toEqual([8, 8]);
+    discard(whole);
+    expect(whole.length).toBe(0);
   });
 
   test("does not block the event loop while it is verified", async () => {

@@ -59,6 +59,32 @@ describe("system keys", () => {
 });
 
 describe("a keyring", () => {
+  test("asks for further root keys for one that it does not know, once, and wraps with none that it cannot find", () => {
+    const [before, after] = [newKey(), newKey()];
+    const { rootId, wrapped } = new Keyring([after]).wrapDataKey(project, 1, newKey());
+    let asked = 0;
+    const keyring = new Keyring([before], 1, () => {
+      asked += 1;
+      return [after];
+    });
+    const own = keyring.wrapDataKey(project, 2, newKey());
+    expect([own.rootId, asked]).toEqual([keyring.rootId, 0]);
+    expect(keyring.dataKey(project, 1, rootId, wrapped).generation).toBe(1);
+    keyring.dataKey(project, 2, own.rootId, own.wrapped);
+    keyring.dataKey(project, 1, rootId, wrapped);
+    expect(asked).toBe(1);
+    const words = "wrapped by an unknown root key";
+    expect(() => keyring.wrapDataKey(project, 1, newKey(), "0123456789abcdef")).toThrow(words);
+  });
+
+  test("derives each subkey of a data key once", () => {
+    const keyring = new Keyring([newKey()]);
+    const { rootId, wrapped } = keyring.wrapDataKey(project, 1, newKey());
+    const { subkey } = keyring.dataKey(project, 1, rootId, wrapped);
+    expect(subkey("file")).toBe(subkey("file"));
+    expect(subkey("file")).not.toEqual(subkey("variables"));
+  });
+
   test("needs a root key, of 32 bytes, and wraps only keys of 32 bytes", () => {
     expect(() => new Keyring([])).toThrow("at least one root key");
     expect(() => new Keyring([new Uint8Array(31)])).toThrow("32 bytes");

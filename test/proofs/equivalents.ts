@@ -1,0 +1,10 @@
+/** Faults that change nothing anybody could see: the file, the text, what is done to it (`test/support/mutate.ts`), why. */
+export const equivalents: readonly (readonly [file: string, text: string, fault: string, why: string])[] = [
+  ["src/seal/envelope.ts", "opened?.fill(0);", "left out", "nobody holds the memory any more that it erases"],
+  ["src/seal/file-content.ts", "opened.fill(0);", "left out", "nobody holds the memory any more that it erases"],
+  ["src/seal/file-content.ts", "piece.fill(0);", "left out", "nobody holds the memory any more that it erases"],
+  ["src/seal/file-content.ts", "discard(piece);", "left out", "it gives memory back that nobody holds any more"],
+  ["src/seal/file-content.ts", "at < ciphertext.length", "moved by one", "a last piece without a byte"],
+  ["src/seal/new-set.ts", "plaintext.fill(0);", "left out", "nobody holds the memory any more that it erases"],
+  ["src/seal/set.ts", "plaintext.fill(0);", "left out", "nobody holds the memory any more that it erases"],
+];
