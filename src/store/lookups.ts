@@ -212,7 +212,7 @@ function keyJoins(database: Database, counted: readonly CountedKind[], digest: S
  */
 function keyOnce(database: Database, digest: SQL): SQL {
   const { apiKeys: k } = database.tables;
-  const limits = sql`${k.surfaces}, ${k.resources}, ${k.environments}, ${k.expiresAt}, ${k.revokedAt}, ${k.trust}`;
+  const limits = sql`${k.surfaces}, ${k.resources}, ${k.environments}, ${k.expiresAt}, ${k.revokedAt}, ${k.trust}, ${k.rate}`;
   return sql`(select ${k.id}, ${k.digest}, ${k.organizationId}, ${limits}, ${projectList(database)} || '' as projects,
     ${k.grantSeal} from ${k} where ${k.digest} = ${digest} offset 0)`;
 }
@@ -229,7 +229,7 @@ function answers(row: RowWithVersions, lookup: KeyLookup | undefined): boolean {
     (live === 0 || live === 1) &&
     (row.excepted === 0 || row.excepted === 1) &&
     (row.people === null || Number.isSafeInteger(row.people)) &&
-    (expiresAt === null || Number.isSafeInteger(expiresAt)) &&
+    [expiresAt, row.rate].every((number) => number === null || Number.isSafeInteger(number)) &&
     [row.surfaces, row.resources, row.environments].every(Number.isSafeInteger) &&
     [row.keyId, row.organizationId, row.server].every((id) => typeof id === "string") &&
     [...texts, row.counts, row.sets, row.state ?? null].every((text) => text === null || typeof text === "string")

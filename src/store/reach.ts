@@ -27,7 +27,7 @@ export function grantColumns(database: Database): SQL {
   const { apiKeys: k } = database.tables;
   return sql`${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
     ${k.resources} as resources, ${k.environments} as environments, ${projectList(database)} as projects,
-    ${k.expiresAt} as "expiresAt", ${boundedText(k.trust, termsBytesMax)} as trust, ${k.digest} as digest,
+    ${k.expiresAt} as "expiresAt", ${boundedText(k.trust, termsBytesMax)} as trust, ${k.rate} as rate, ${k.digest} as digest,
     ${bounded(k.grantSeal, 32)} as "grantSeal"`;
 }
 

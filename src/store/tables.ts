@@ -213,6 +213,8 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
       createdAt: bigint("created_at").notNull(),
       /** HMAC over all of the above except name, revocation and creation. */
       grantSeal: bytes("grant_seal").notNull(),
+      /** How many times as large its buckets are, which the seal covers; null: once. */
+      rate: integer("rate"),
       /** Of a trust only: what a token finds it by (`foundByOf` in `serve/access/token.ts`). */
       foundBy: text("found_by"),
     },

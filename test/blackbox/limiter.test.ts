@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { policies } from "../../src/serve/limit/bucket.ts";
+import { policyOf } from "../../src/serve/limit/bucket.ts";
 import { Limiter } from "../../src/serve/limit/limiter.ts";
 import { redisBuckets } from "../../src/serve/process/redis-buckets.ts";
 import { SharedLimiter, type SharedNews, sharedDeadlineMs } from "../../src/serve/process/shared-limiter.ts";
@@ -9,6 +9,8 @@ import { freePort } from "../support/port.ts";
 import { type Running, startProgram } from "../support/program.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
 import { expectOneBucket, expectWithin, type Key, onPostgres, type Server, siteOf } from "../support/server.ts";
+
+const of = (keyId: string) => ({ keyId, rate: null });
 
 const program = findProgram("valkey-server", "redis-server") ?? "";
 
@@ -52,12 +54,17 @@ withStore("buckets in a store", () => {
   test("the store decides exactly like a local bucket, to the microsecond", async () => {
     const buckets = redisBuckets(store.url);
     await buckets.connect();
-    for (const name of ["value", "metadata", "content"] as const) {
-      const { capacity, intervalUs } = policies[name];
-      const keyId = crypto.randomUUID();
+    for (const [name, rate] of [
+      ["value", null],
+      ["metadata", null],
+      ["content", null],
+      ["value", 7],
+    ] as const) {
+      const { capacity, intervalUs } = policyOf(name, rate);
+      const payer = { keyId: crypto.randomUUID(), rate };
       const decisions = [];
       const beganAt = performance.now();
-      for (let taken = 0; taken < Math.min(capacity, 30); taken++) decisions.push(await buckets.take(keyId, name));
+      for (let taken = 0; taken < Math.min(capacity, 30); taken++) decisions.push(await buckets.take(payer, name));
       // The bucket refills while the calls run, so the numbers may differ by that much.
       const refilledUs = Math.ceil((performance.now() - beganAt) * 1000) + 1000;
       decisions.forEach((decision, taken) => {
@@ -78,7 +85,7 @@ withStore("buckets in a store", () => {
     const buckets = redisBuckets(store.url);
     await buckets.connect();
     const beganAt = performance.now();
-    for (let taken = 0; taken < 20; taken++) await buckets.take("one", "value");
+    for (let taken = 0; taken < 20; taken++) await buckets.take(of("one"), "value");
     const keys = (await client.send("KEYS", ["*"])) as string[];
     expect(keys).toEqual(["keyhole:bucket:value:one"]);
     const ttl = Number(await client.send("PTTL", [keys[0] as string]));
@@ -117,7 +124,7 @@ withStore("buckets in a store", () => {
     const buckets = redisBuckets(store.url);
     await buckets.connect();
     await client.send("SCRIPT", ["FLUSH"]);
-    expect(await buckets.take("forgotten", "value")).toMatchObject({ allowed: true, remaining: 29 });
+    expect(await buckets.take(of("forgotten"), "value")).toMatchObject({ allowed: true, remaining: 29 });
     buckets.close();
     client.close();
   });
@@ -133,18 +140,18 @@ withStore("buckets in a store", () => {
       if (limiter.away) return undefined;
       news.length = 0;
       const fresh = crypto.randomUUID();
-      for (let taken = 0; taken < 20; taken++) await limiter.take(fresh, "value", nowUs);
+      for (let taken = 0; taken < 20; taken++) await limiter.take(of(fresh), "value", nowUs);
       return news.length === 0 && fresh;
     });
     const { losses } = limiter;
     own.signal("SIGSTOP");
     const beganAt = ranMs();
-    const atOnce = await Promise.all(Array.from({ length: 20 }, () => limiter.take(key, "value", nowUs)));
+    const atOnce = await Promise.all(Array.from({ length: 20 }, () => limiter.take(of(key), "value", nowUs)));
     // They wait at the same time, not one after the other.
     expectWithin(ranMs() - beganAt, 2 * sharedDeadlineMs);
     // The 20 tokens that the store had granted still count.
     expect(atOnce.filter(({ allowed }) => allowed).length).toBe(10);
-    expect((await limiter.take(key, "value", nowUs)).allowed).toBe(false);
+    expect((await limiter.take(of(key), "value", nowUs)).allowed).toBe(false);
     expect(news).toEqual([{ event: "limiter", shared: false, reason: "no answer within 75 ms" }]);
     own.signal("SIGCONT");
     await eventually(() => !limiter.away);
@@ -161,12 +168,12 @@ withStore("buckets in a store", () => {
     const limiter = new SharedLimiter(redisBuckets(first.url), new Limiter(), ({ shared }) => news.push(shared));
     await limiter.open();
     await first.end();
-    expect((await limiter.take("key", "value", 0)).allowed).toBe(true);
+    expect((await limiter.take(of("key"), "value", 0)).allowed).toBe(true);
     expect(news).toEqual([false]);
     const second = await startStore(port);
     await eventually(() => !limiter.away);
     expect(news).toEqual([false, true]);
-    expect(await limiter.take("key", "value", 0)).toMatchObject({ allowed: true, remaining: 29 });
+    expect(await limiter.take(of("key"), "value", 0)).toMatchObject({ allowed: true, remaining: 29 });
     limiter.close();
     await second.end();
   });

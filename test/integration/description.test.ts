@@ -145,7 +145,7 @@ describeOnce("the description, against answers that were really given,", (w) => 
     // 429, 500 and 503
     for (const bucket of ["metadata", "value", "content"] as const) {
       const limiter = new Limiter();
-      for (let at = 0; at < policies[bucket].capacity; at++) limiter.take(reader.id, bucket, 1);
+      for (let at = 0; at < policies[bucket].capacity; at++) limiter.take({ keyId: reader.id, rate: null }, bucket, 1);
       await askAll(
         { key: reader },
         asClient(({ gate }) => ({ gate: { ...gate, limiter, nowUs: () => 1 } })),

@@ -176,11 +176,12 @@ async function setStage(w: World) {
     const project = home === crowded ? other : await projectWith(endpoint, broken);
     const key = await keyOf(home, endpoint, broken);
     const limiter = new Limiter(128 * 3, 128);
-    if (broken.has("bucket")) while (limiter.take(key.id, endpoint.bucket, 0).allowed);
+    const payer = { keyId: key.id, rate: null };
+    if (broken.has("bucket")) while (limiter.take(payer, endpoint.bucket, 0).allowed);
     const unrecognized = new UnrecognizedLimiter(undefined, 1);
     if (broken.has("attempts")) while (unrecognized.take(key.key, 0).allowed);
     if (recognized) {
-      limiter.recognize(digestKey(w.installation.systemKeys.pepper, key.key).toString("latin1"), key.id);
+      limiter.recognize(digestKey(w.installation.systemKeys.pepper, key.key).toString("latin1"), payer);
     }
     parts.gate = { ...w.keyhole.gate, limiter, unrecognized, nowUs: () => 0 };
     parts.journal = broken.has("audit") ? refusingJournal : w.keyhole.journal;

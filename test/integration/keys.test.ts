@@ -18,6 +18,7 @@ import { setPlan } from "../../src/people/projects/organizations.ts";
 import { mintKey } from "../../src/serve/access/api-key.ts";
 import type { KeyRow } from "../../src/serve/access/authenticate.ts";
 import type { ApiParts } from "../../src/serve/gates/api-parts.ts";
+import { Limiter } from "../../src/serve/limit/limiter.ts";
 import { openKeyhole } from "../../src/serve/process/compose.ts";
 import { RememberedSets } from "../../src/serve/sets/remembered.ts";
 import { contentQueries } from "../../src/store/contents.ts";
@@ -57,6 +58,36 @@ describeBoth("a key", (w, dialect, once) => {
     if (process.env["TRANSCRIBE"] === "1") writeFileSync(file, text);
     expect(text).toBe(readFileSync(file, "utf8"));
   });
+  test("with a rate of its own may ask as many times as often, and so may its successor and the tokens of a trust", async () => {
+    const { organization } = await w.place({ variables: { staging: { A: "1" } } });
+    const asked = { organization: organization.slug, projects: null, environments: null, rate: 3 };
+    const made = await w.key(organization, { rate: 3 });
+    const { successor } = await rotateKey(w.admin, made.id, 0);
+    expect([made.rate, successor.rate]).toEqual([3, 3]);
+    const claims = new Map([["sub", "s"]]);
+    const { trust } = await createTrust(w.admin, { ...asked, issuer: "https://id.example", audience: "a", claims });
+    expect([trust.rate, (await showKey(w.admin, trust.id)).rate]).toEqual([3, 3]);
+    const limiter = new Limiter();
+    const { ask } = w.client(({ gate }) => ({ gate: { ...gate, limiter } }));
+    const of = async () => {
+      const { status, headers } = await ask("/projects/web/variables?environment=staging", { key: successor });
+      return [status, headers.get("ratelimit-policy"), headers.get("ratelimit")?.split(";t=")[0]];
+    };
+    // As one that is not known, which pays after the lookup, and then as one that is, which pays before it.
+    expect(await of()).toEqual([200, '"value";q=90;w=60', '"value";r=89']);
+    expect(await of()).toEqual([200, '"value";q=90;w=60', '"value";r=88']);
+    const inAnHourUs = w.keyhole.gate.nowUs() + 3_600_000_000;
+    let passed = 0;
+    while (limiter.take({ keyId: successor.id, rate: 3 }, "value", inAnHourUs).allowed) passed++;
+    expect(passed).toBe(90);
+    expect(await of()).toEqual([429, '"value";q=90;w=60', '"value";r=0']);
+    // SQL can neither widen what it reads nor how often.
+    await w.sql`update api_keys set rate = 100 where id = ${successor.id}`;
+    expect((await w.ask("/organization", { key: successor })).status).toBe(401);
+    await w.sql`update api_keys set rate = null where id = ${successor.id}`;
+    expect((await w.ask("/organization", { key: successor })).status).toBe(401);
+  });
+
   test("was last used by the database's clock, whatever that of the server says", async () => {
     const { organization } = await w.place();
     const key = await w.key(organization);

@@ -144,6 +144,7 @@ describeBoth("a list", (w) => {
         const grant: Grant = {
           keyId: Bun.randomUUIDv7(),
           organizationId: organization.id,
+          rate: null,
           surfaces: 1,
           resources: 1,
           environments: environmentMask("production"),

@@ -4,7 +4,9 @@ import {
   type BucketName,
   type Policy,
   policies,
+  policyOf,
   rateLimitHeaders,
+  rateMax,
   retryAfterS,
   take,
 } from "../../src/serve/limit/bucket.ts";
@@ -45,6 +47,24 @@ describe("a bucket", () => {
       '"file-content";q=1000;w=1000', // 1000 and then 60/min: it fills in 1000 s
       '"unrecognized";q=10;w=60',
     ]);
+  });
+
+  test("of a key with a rate of its own is as many times as large, and is full after at most the same time", () => {
+    const announced = (bucket: BucketName, rate: number | null) => policyOf(bucket, rate).announcement;
+    expect(announced("value", 7)).toBe('"value";q=210;w=60');
+    expect(announced("content", 100)).toBe('"file-content";q=100000;w=1000');
+    for (const bucket of ["metadata", "value", "content"] as const) {
+      expect(policyOf(bucket, null)).toBe(policies[bucket]);
+      const { name, capacity, intervalUs } = policies[bucket];
+      for (let rate = 2; rate <= rateMax; rate++) {
+        const larger = policyOf(bucket, rate);
+        const windowUs = larger.capacity * larger.intervalUs;
+        expect(larger).toMatchObject({ name, capacity: capacity * rate });
+        expect(windowUs).toBeLessThanOrEqual(capacity * intervalUs);
+        expect(windowUs).toBeGreaterThan(capacity * intervalUs * 0.9998);
+        expect(announced(bucket, rate).split(";w=")[1]).toBe(policies[bucket].announcement.split(";w=")[1]);
+      }
+    }
   });
 
   test("refuses exactly: refused at retryAfterUs - 1, allowed at retryAfterUs", () => {
@@ -138,7 +158,7 @@ describe("a bucket", () => {
 describe("limiters", () => {
   test("give the same answers as buckets that are never forgotten", () => {
     const anyStep = fc.record({
-      keyId: fc.constantFrom("a", "b", "c"),
+      of: fc.constantFrom({ keyId: "a", rate: null }, { keyId: "b", rate: 7 }, { keyId: "c", rate: 100 }),
       bucket: fc.constantFrom<BucketName>("metadata", "value", "content"),
       pauseUs: fc.oneof(fc.constant(0), fc.nat(3_000_000), fc.nat(100_000_000)),
       calls: fc.integer({ min: 1, max: 130 }),
@@ -149,13 +169,13 @@ describe("limiters", () => {
         const limiter = new Limiter();
         const model = new Map<string, number>();
         let nowUs = 0;
-        for (const { keyId, bucket, pauseUs, calls, sweeps } of steps) {
+        for (const { of, bucket, pauseUs, calls, sweeps } of steps) {
           nowUs += pauseUs;
           for (let i = 0; i < sweeps; i++) limiter.sweep(nowUs);
           for (let i = 0; i < calls; i++) {
-            const expected = take(model.get(`${keyId} ${bucket}`), policies[bucket], nowUs);
-            if (expected.allowed) model.set(`${keyId} ${bucket}`, expected.fullAtUs);
-            expect(limiter.take(keyId, bucket, nowUs)).toEqual(expected);
+            const expected = take(model.get(`${of.keyId} ${bucket}`), policyOf(bucket, of.rate), nowUs);
+            if (expected.allowed) model.set(`${of.keyId} ${bucket}`, expected.fullAtUs);
+            expect(limiter.take(of, bucket, nowUs)).toEqual(expected);
           }
         }
       }),

@@ -361,7 +361,7 @@ describeBoth("what SQL did to a row", (w, dialect) => {
 
     for (const { what, key, digest } of madeUp(stage)) {
       const reach = { surfaces: 7, resources: 31, environments: 7, projects: null, expiresAt: null, trust: null };
-      const grant: Grant = { keyId: Bun.randomUUIDv7(), organizationId: stage.alphaId, ...reach };
+      const grant: Grant = { keyId: Bun.randomUUIDv7(), organizationId: stage.alphaId, ...reach, rate: null };
       for (const grantSeal of [seal, sealGrant(Buffer.alloc(32), digest, grant)]) {
         await world.run(
           `insert into api_keys (id, organization_id, name, digest, surfaces, resources, environments, projects,
@@ -621,6 +621,7 @@ function forgeries({ betaId, web, api, foreign }: Stage) {
     change("an empty list", "projects = '{}'"),
     change("no list but text", "projects = 'null'"),
     change("no expiry", "expires_at = null"),
+    change("larger buckets", "rate = 100"),
     change("a later expiry", "expires_at = expires_at + 1"),
     change("an earlier expiry", "expires_at = expires_at - 1"),
     change("another organization", "organization_id = ?", betaId),

@@ -8,6 +8,7 @@ select "api_keys"."id" as "keyId",
   case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end as projects,
   "api_keys"."expires_at" as "expiresAt",
   case when "api_keys"."trust" is not null then coalesce(case when octet_length("api_keys"."trust") <= 16384 then "api_keys"."trust" end, '') end as trust,
+  "api_keys"."rate" as rate,
   "api_keys"."digest" as digest,
   case when octet_length("api_keys"."grant_seal") <= 32 then "api_keys"."grant_seal" end as "grantSeal",
   case when "api_keys"."revoked_at" is null

@@ -2,10 +2,12 @@ import { environments } from "../../core/names.ts";
 import { usageProblem } from "../../core/problem.ts";
 import { excerpt } from "../../core/visible.ts";
 import { parseList } from "../../core/words/lists.ts";
+import { Unfit } from "../../core/words/parse.ts";
 import { counted, formatTime, listed } from "../../core/words/text.ts";
 import { parseDuration } from "../../core/words/times.ts";
 import { resources, resourcesByDefault } from "../../kinds/people.ts";
 import { surfaces } from "../../serve/access/grant.ts";
+import { rateMax } from "../../serve/limit/bucket.ts";
 import { shortIds } from "../desk/ids.ts";
 import { choices, completed, flag, type Given, id, input, ofOrganization, wide } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
@@ -45,12 +47,19 @@ export const grantInputs = {
   ),
   allEnvironments: flag("--all-environments", "it reaches every environment"),
   expiresInMs: input("--expires-in <duration>", "30s, 15m, 24h, 90d (default: never)", parseDuration),
+  rate: input("--rate <n>", "how many times as many requests it may make, up to 100 (default: 1)", parseRate),
 };
+
+function parseRate(text: string): number {
+  const rate = Number(text);
+  if (/^[1-9][0-9]{0,2}$/.test(text) && rate <= rateMax) return rate;
+  throw new Unfit(`takes a whole number from 1 to ${rateMax}.`);
+}
 
 /** What somebody asks for. @throws Problem if they do not say what it reaches */
 export function grantOf(given: Given<typeof grantInputs>): NewKey {
-  const { organization, surfaces, resources, expiresInMs } = given;
-  return { organization, surfaces, resources, ...reachOf(given), expiresInMs };
+  const { organization, surfaces, resources, expiresInMs, rate } = given;
+  return { organization, surfaces, resources, ...reachOf(given), expiresInMs, rate };
 }
 
 /** Two lists, or null for all. One of two options must be given, so that nothing is reached by default. */
@@ -157,7 +166,7 @@ export function summary(record: KeyRecord): string {
   return [
     `Created ${nameOf(record)} for ${record.organization}; it ${what}.`,
     grantLine(record),
-    `Projects: ${textOf(reach(record.projects))}. Environments: ${textOf(reach(record.environments))}.`,
+    `Projects: ${textOf(reach(record.projects))}. Environments: ${textOf(reach(record.environments))}.${record.rate === 1 ? "" : ` Rate: ${record.rate} times.`}`,
   ].join("\n");
 }
 
@@ -196,6 +205,7 @@ export const grantColumns: Columns<KeyRecord> = {
   RESOURCES: (one) => ({ words: one.resources }),
   PROJECTS: (one) => reach(one.projects),
   ENVIRONMENTS: (one) => reach(one.environments),
+  RATE: (one) => one.rate,
   CREATED: (one) => ({ at: one.createdAt }),
   EXPIRES: (one) => ({ at: one.expiresAt }),
   REVOKED: (one) => ({ at: one.revokedAt }),

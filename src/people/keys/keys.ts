@@ -41,6 +41,8 @@ export type KeyRecord = Pick<StoredKey, "id" | "name" | "createdAt" | "expiresAt
   /** Null means every environment. */
   readonly environments: readonly Environment[] | null;
   readonly lastUsedAt: number | null;
+  /** How many times as large as those of other keys its buckets are. */
+  readonly rate: number;
   /**
    * `damaged`: the row does not match its seal, so every server refuses the key. `canary`: bait, which every server
    * refuses too, and whose uses are on record.
@@ -67,6 +69,8 @@ export type NewKey = {
   /** Null for every environment. */
   readonly environments: readonly string[] | null;
   readonly expiresInMs?: number | undefined;
+  /** How many times as large its buckets are. Default: once. */
+  readonly rate?: number | undefined;
   /** Whether it is a canary, which opens nothing. A canary has no end but its revocation. */
   readonly canary?: boolean | undefined;
 };
@@ -99,6 +103,7 @@ export async function createCredential(admin: AdminContext, asked: NewKey, prese
       resources: bitsOf(resources, requireMembers("resource", resources, asked.resources ?? resourcesByDefault)),
       expiresAt: asked.expiresInMs === undefined ? null : now + asked.expiresInMs,
       trust: typeof presented === "string" ? null : JSON.stringify(presented),
+      rate: asked.rate === undefined || asked.rate === 1 ? null : asked.rate,
     };
     const foundBy = typeof presented === "string" ? null : foundByOf(presented);
     const { keyId: id, ...reach } = grant;
@@ -443,6 +448,7 @@ function recordOf(admin: AdminContext, row: StoredKey, organization: string, las
     expiresAt,
     revokedAt,
     lastUsedAt,
+    rate: row.rate ?? 1,
     status: keyStatus(admin, row),
     ...(terms && { terms: shownTerms(terms) }),
   };

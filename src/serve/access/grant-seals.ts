@@ -33,8 +33,8 @@ export class GrantSeals {
   }
 
   #remember(row: GrantRow): void {
-    const { keyId, organizationId, surfaces, resources, environments, projects, expiresAt, trust } = row;
-    const grant = { keyId, organizationId, surfaces, resources, environments, projects, expiresAt, trust };
+    const { keyId, organizationId, surfaces, resources, environments, projects, expiresAt, trust, rate } = row;
+    const grant = { keyId, organizationId, surfaces, resources, environments, projects, expiresAt, trust, rate };
     this.#verified.set(keyId, { ...grant, digest: row.digest, grantSeal: row.grantSeal });
   }
 }

@@ -28,7 +28,12 @@ export type Grant = {
   readonly expiresAt: number | null;
   /** The terms of a trust, exactly as stored (`token.ts`); null for a key. */
   readonly trust: string | null;
+  /** How many times as large its buckets are; null: once. */
+  readonly rate: number | null;
 };
+
+/** Whose bucket pays, and how large that is. */
+export type Payer = Pick<Grant, "keyId" | "rate">;
 
 /** Bits of a list in the order of its bits, such as {@link surfaces}. */
 export function bitsOf<T extends string>(all: readonly T[], members: readonly T[]): number {
@@ -102,6 +107,7 @@ function sealUnder(label: string, grantKey: Uint8Array, digest: Uint8Array, gran
     grant.projects,
     grant.expiresAt,
     grant.trust,
+    ...(grant.rate === null ? [] : [grant.rate]), // so that the seals of earlier versions still fit
   ]);
 }
 
@@ -116,6 +122,7 @@ export function isSameRow(a: GrantRow, b: GrantRow): boolean {
     a.projects === b.projects &&
     a.expiresAt === b.expiresAt &&
     a.trust === b.trust &&
+    a.rate === b.rate &&
     isSameMac(a.digest, b.digest) &&
     isSameMac(a.grantSeal, b.grantSeal)
   );

@@ -59,7 +59,7 @@ function attemptsOf(parts: ApiParts, isAlone: () => boolean) {
     const digest = Buffer.from(lookup.digest).toString("latin1");
     asked = `${digest} ${lookup.slug} ${lookup.kind} ${lookup.environments}`;
     const row = isSecond || lookup.values === 0 ? undefined : known.get(asked);
-    if (row?.again?.isCurrent() && gate.limiter.keyIdOf(digest) === row.keyId) {
+    if (row?.again?.isCurrent() && gate.limiter.payerOf(digest)?.keyId === row.keyId) {
       await new Promise(setImmediate); // so that requests of the same turn share a lookup
       if (isAlone()) {
         presumed = row;

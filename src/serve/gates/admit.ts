@@ -11,7 +11,7 @@ import {
   type Recognized,
   requireOrganization,
 } from "../access/authenticate.ts";
-import { type Need, refusalOf } from "../access/grant.ts";
+import { type Need, type Payer, refusalOf } from "../access/grant.ts";
 import type { GrantSeals } from "../access/grant-seals.ts";
 import {
   isTokenShaped,
@@ -25,7 +25,7 @@ import {
   wordsOf,
 } from "../access/token.ts";
 import type { AdmissionQueue } from "../limit/admission-queue.ts";
-import { type BucketName, type Decision, policies, rateLimitHeaders, retryAfterS } from "../limit/bucket.ts";
+import { type BucketName, type Decision, policyOf, rateLimitHeaders, retryAfterS } from "../limit/bucket.ts";
 import type { Limiter } from "../limit/limiter.ts";
 import type { UnrecognizedLimiter } from "../limit/unrecognized.ts";
 import { passed } from "../sets/stages.ts";
@@ -112,7 +112,7 @@ async function recognize(
   }
   const digest = digestKey(gate.pepper, text);
   const digestText = digest.toString("latin1");
-  const known = gate.limiter.keyIdOf(digestText);
+  const known = gate.limiter.payerOf(digestText);
   if (known === undefined) {
     const peeked = gate.unrecognized.peek(text, gate.nowUs());
     if (!peeked.allowed) {
@@ -120,7 +120,7 @@ async function recognize(
       throw limited(gate, "unrecognized", "unrecognized key", peeked.retryAfterUs);
     }
   } else {
-    exchange.keyId = known;
+    exchange.keyId = known.keyId;
     await charge(gate, exchange, known, bucket);
   }
   passed(exchange.stages, "lookUpFromMs");
@@ -138,9 +138,9 @@ async function recognize(
   const { keyId, organizationId } = found.grant;
   exchange.keyId = keyId;
   exchange.organizationId = organizationId;
-  // A key's id never changes. A token that is used again may fit another trust by now, which pays from the next one on.
-  if (known !== keyId) gate.limiter.recognize(digestText, keyId);
-  if (known === undefined) await charge(gate, exchange, keyId, bucket);
+  // The id and the rate of a key never change. A token that is used again may fit another trust by now, which pays from the next one on.
+  if (known?.keyId !== keyId) gate.limiter.recognize(digestText, found.grant);
+  if (known === undefined) await charge(gate, exchange, found.grant, bucket);
   gate.used(keyId);
   requireOrganization(found);
   return found;
@@ -198,11 +198,11 @@ export function refuseOveruse(gate: Gatekeeper, token: string, entry: AuditEntry
 }
 
 /** Takes one token of a recognized key. */
-export async function charge(gate: Gatekeeper, exchange: Exchange, keyId: string, bucket: BucketName): Promise<void> {
+export async function charge(gate: Gatekeeper, exchange: Exchange, payer: Payer, bucket: BucketName): Promise<void> {
   const nowUs = gate.nowUs();
-  const decision = await (gate.shared ?? gate.limiter).take(keyId, bucket, nowUs);
-  exchange.rateLimit = rateLimitHeaders(policies[bucket], decision, nowUs);
-  if (!decision.allowed) throw limited(gate, bucket, `key ${keyId}`, decision.retryAfterUs);
+  const decision = await (gate.shared ?? gate.limiter).take(payer, bucket, nowUs);
+  exchange.rateLimit = rateLimitHeaders(policyOf(bucket, payer.rate), decision, nowUs);
+  if (!decision.allowed) throw limited(gate, bucket, `key ${payer.keyId}`, decision.retryAfterUs);
 }
 
 /** The Fault for a refused key: its own, or `rate_limited` once its text has used up its attempts. */

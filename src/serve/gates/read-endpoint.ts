@@ -76,7 +76,7 @@ export function readEndpoint<Q extends ItemsQuery, T>(items: ItemsRead<Q, T>): P
       if (ifNoneMatch !== undefined) {
         const found = etag((await find(reading, query)).fingerprint); // 404 422 503
         if (isAmong(found, ifNoneMatch)) return notModified(exchange, found);
-        await charge(parts.gate, exchange, caller.grant.keyId, admission.bucket); // 429
+        await charge(parts.gate, exchange, caller.grant, admission.bucket); // 429
       }
       const read = await items.read(reading, query); // 404 422 503
       const { canaries } = read;

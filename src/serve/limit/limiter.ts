@@ -1,14 +1,15 @@
 import { BoundedMap } from "../../core/bounded-map.ts";
-import { type BucketName, type Decision, policies, take } from "./bucket.ts";
+import type { Payer } from "../access/grant.ts";
+import { type BucketName, type Decision, policyOf, take } from "./bucket.ts";
 
 /**
- * The buckets of recognized keys, and the key ids of recently recognized digests. With these a key over its limit is
+ * The buckets of recognized keys, and who recently recognized digests are. With these a key over its limit is
  * refused without asking the database. They never allow anything. Each entry needs a key that the database has found,
  * so strangers cannot fill the tables.
  */
 export class Limiter {
   readonly #buckets: Readonly<Record<BucketName, Shards<number>>>;
-  readonly #keyIds: Shards<string>;
+  readonly #payers: Shards<Payer>;
   #takes = 0;
   #sweeps = 0;
 
@@ -20,7 +21,7 @@ export class Limiter {
   constructor(bucketsMax: number = 2 ** 18, digestsMax: number = 2 ** 16) {
     const shards = () => new Shards<number>(Math.floor(bucketsMax / 3));
     this.#buckets = { metadata: shards(), value: shards(), content: shards() };
-    this.#keyIds = new Shards(digestsMax);
+    this.#payers = new Shards(digestsMax);
   }
 
   /**
@@ -28,9 +29,9 @@ export class Limiter {
    * token. Every 64th call also sweeps one shard.
    * @param nowUs - monotonic µs, a whole number
    */
-  take(keyId: string, bucket: BucketName, nowUs: number): Decision {
+  take({ keyId, rate }: Payer, bucket: BucketName, nowUs: number): Decision {
     const shard = this.#buckets[bucket].of(keyId);
-    const decision = take(shard.get(keyId), policies[bucket], nowUs);
+    const decision = take(shard.get(keyId), policyOf(bucket, rate), nowUs);
     if (decision.allowed) shard.set(keyId, decision.fullAtUs);
     if (++this.#takes % 64 === 0) this.sweep(nowUs);
     return decision;
@@ -50,18 +51,18 @@ export class Limiter {
   }
 
   /** Remembers that the database found this key by this digest. */
-  recognize(digest: string, keyId: string): void {
-    this.#keyIds.of(digest).set(digest, keyId);
+  recognize(digest: string, { keyId, rate }: Payer): void {
+    this.#payers.of(digest).set(digest, { keyId, rate });
   }
 
-  /** The id of the key with this digest. Does not say whether the key is still valid. */
-  keyIdOf(digest: string): string | undefined {
-    return this.#keyIds.of(digest).get(digest);
+  /** The key with this digest. Does not say whether it is still valid. */
+  payerOf(digest: string): Payer | undefined {
+    return this.#payers.of(digest).get(digest);
   }
 
   /** Forgets a digest that the database no longer finds. The limiter of unrecognized keys applies to it then. */
   forget(digest: string): void {
-    this.#keyIds.of(digest).delete(digest);
+    this.#payers.of(digest).delete(digest);
   }
 }
 

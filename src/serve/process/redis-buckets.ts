@@ -1,7 +1,7 @@
 import { connect as connectTcp, isIP } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { RedisClient } from "bun";
-import { policies } from "../limit/bucket.ts";
+import { policyOf } from "../limit/bucket.ts";
 import { connectDeadlineMs, type SharedBuckets, type SharedDecision } from "./shared-limiter.ts";
 
 /**
@@ -11,9 +11,9 @@ import { connectDeadlineMs, type SharedBuckets, type SharedDecision } from "./sh
 export function redisBuckets(url: string): SharedBuckets {
   let client: RedisClient | undefined;
   return {
-    take: async (keyId, bucket) => {
+    take: async ({ keyId, rate }, bucket) => {
       if (!client) throw new Error("not connected");
-      const { capacity, intervalUs } = policies[bucket];
+      const { capacity, intervalUs } = policyOf(bucket, rate);
       const key = `keyhole:bucket:${bucket}:${keyId}`;
       return parseDecision(await client.send("EVAL", [script, "1", key, String(capacity), String(intervalUs)]));
     },

@@ -1,11 +1,12 @@
 import { Deadline } from "../../core/deadline.ts";
+import type { Payer } from "../access/grant.ts";
 import type { BucketName, Decision } from "../limit/bucket.ts";
 import type { Limiter } from "../limit/limiter.ts";
 
 /** Buckets that several processes share, in Redis or in the process that started this one. */
 export type SharedBuckets = {
   /** Takes one token. Rejects if the buckets cannot be reached; may never settle. */
-  readonly take: (keyId: string, bucket: BucketName) => Promise<SharedDecision>;
+  readonly take: (payer: Payer, bucket: BucketName) => Promise<SharedDecision>;
   /** Connects or reconnects. Rejects if nobody answers; may never settle. */
   readonly connect: () => Promise<void>;
   readonly close: () => void;
@@ -56,16 +57,16 @@ export class SharedLimiter {
   }
 
   /** As {@link Limiter.take}. Settles within some {@link sharedDeadlineMs} and never rejects. */
-  async take(keyId: string, bucket: BucketName, nowUs: number): Promise<Decision> {
-    if (this.away) return this.#own.take(keyId, bucket, nowUs);
+  async take(payer: Payer, bucket: BucketName, nowUs: number): Promise<Decision> {
+    if (this.away) return this.#own.take(payer, bucket, nowUs);
     try {
-      const decision = await this.#answer.of(this.#buckets.take(keyId, bucket));
+      const decision = await this.#answer.of(this.#buckets.take(payer, bucket));
       if (!decision.allowed) return decision;
-      this.#own.take(keyId, bucket, nowUs);
+      this.#own.take(payer, bucket, nowUs);
       return { allowed: true, fullAtUs: nowUs + decision.fullAfterUs, remaining: decision.remaining };
     } catch (error) {
       if (!this.away) this.#lose(error);
-      return this.#own.take(keyId, bucket, nowUs);
+      return this.#own.take(payer, bucket, nowUs);
     }
   }
 

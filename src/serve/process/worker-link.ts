@@ -1,5 +1,6 @@
 import { atMost } from "../../core/deadline.ts";
 import { Refused } from "../../core/refused.ts";
+import type { Payer } from "../access/grant.ts";
 import type { BucketName } from "../limit/bucket.ts";
 import type { Readiness } from "./health.ts";
 import type { Scrape } from "./metrics.ts";
@@ -17,7 +18,7 @@ export type ToWorker =
 export type ToParent =
   | { readonly type: "listening" | "closed" }
   | { readonly type: "answer"; readonly answer: unknown; readonly id: number }
-  | { readonly type: "take"; readonly bucket: BucketName; readonly keyId: string; readonly id: number };
+  | { readonly type: "take"; readonly bucket: BucketName; readonly payer: Payer; readonly id: number };
 
 /** What the parent asks a worker. */
 export type WorkerAnswers = { readonly readiness: () => Promise<Readiness>; readonly metrics: () => Promise<Scrape> };
@@ -57,7 +58,8 @@ export function openWorkerLink(): WorkerLink {
   });
   return {
     buckets: {
-      take: (keyId, bucket) => decisions.open((id) => send({ type: "take", bucket, keyId, id })),
+      take: ({ keyId, rate }, bucket) =>
+        decisions.open((id) => send({ type: "take", bucket, payer: { keyId, rate }, id })),
       connect: async () => {},
       close: () => {},
     },

@@ -109,7 +109,7 @@ export class Supervisor {
   #onMessage(worker: Worker, message: ToParent): void {
     if (message.type === "take") {
       const nowUs = Math.floor(performance.now() * 1000);
-      const taken = this.#limiter.take(message.keyId, message.bucket, nowUs);
+      const taken = this.#limiter.take(message.payer, message.bucket, nowUs);
       const decision = taken.allowed ? { ...taken, fullAfterUs: taken.fullAtUs - nowUs } : taken;
       tell([worker], { type: "taken", decision, id: message.id });
     } else if (message.type === "answer") {

@@ -233,6 +233,7 @@ export class History {
       surfaces: atLeastOne(dice, ["rest_api", "mcp_server", "ci_action"], 0.85),
       resources: atLeastOne(dice, ["projects", "variables", "accounts", "files", "requests"], 0.9),
       environments: atLeastOne(dice, environments, 0.8),
+      rate: dice.pick([1, 1, 2, 7]),
       projects: listed.length > 0 ? Object.fromEntries(listed.map(({ slug, id }) => [slug, id])) : null,
     });
     this.#log.push(`key ${key.id} ${JSON.stringify({ ...key, text: "" })}`);
@@ -351,7 +352,7 @@ export class History {
     const bucket = dice.pick(["metadata", "value", "content"] as const);
     this.#log.push(`drain ${bucket} of ${key.id}`);
     const limiter: Limiter = pair.real.gate.limiter;
-    while (limiter.take(key.id, bucket, nowUs).allowed);
+    while (limiter.take({ keyId: key.id, rate: key.rate === 1 ? null : key.rate }, bucket, nowUs).allowed);
     pair.small.drain(key.id, bucket);
     for (let n = 0; n < 5; n++) await this.#compare([this.#request(undefined, text)]);
   }

@@ -56,6 +56,8 @@ export type Key = {
   /** Slug to id; null: every project. */
   projects: Readonly<Record<string, string>> | null;
   expiresAt: number | null;
+  /** How many times as large its buckets are. */
+  readonly rate: number;
   isRevoked: boolean;
   /** Whether its row is as Keyhole wrote it. */
   isSealed: boolean;
@@ -277,6 +279,8 @@ export class Server {
   #fullAtUs = new Map<string, number>();
   /** Texts that were recognized last time, with the id of their key. */
   #known = new Map<string, string>();
+  /** By id of the key, which has one for life. */
+  readonly #rates = new Map<string, number>();
   /** How many entries its lane has. */
   #seq = 0;
 
@@ -428,6 +432,7 @@ export class Server {
     const [key, another] = [...this.#store.keys.values()].filter(isLive);
     if (key === undefined || another !== undefined) return this.#refuse(text, headers);
     this.#known.set(text, key.id);
+    this.#rates.set(key.id, key.rate);
     if (known === undefined) this.#charge(key.id, bucket, headers);
     return { key, claims };
   }
@@ -443,7 +448,7 @@ export class Server {
 
   /** Takes one token. */
   #charge(whose: string, bucket: Bucket, headers: Record<string, string>): void {
-    const { name, capacity, intervalUs, windowS } = buckets[bucket];
+    const { name, capacity, intervalUs, windowS } = this.#bucket(bucket, whose);
     const { nowUs } = this.#clock;
     const spareUs = this.#spareUs(bucket, whose);
     const fullAtUs = nowUs + capacity * intervalUs - spareUs;
@@ -458,9 +463,15 @@ export class Server {
     this.#fullAtUs.set(`${bucket} ${whose}`, fullAtUs);
   }
 
+  #bucket(bucket: Bucket, whose: string) {
+    const { name, capacity, intervalUs, windowS } = buckets[bucket];
+    const rate = this.#rates.get(whose) ?? 1;
+    return { name, capacity: capacity * rate, intervalUs: Math.floor(intervalUs / rate), windowS };
+  }
+
   /** What one more token would leave, in microseconds; below 0 there is none. */
   #spareUs(bucket: Bucket, whose: string): number {
-    const { capacity, intervalUs } = buckets[bucket];
+    const { capacity, intervalUs } = this.#bucket(bucket, whose);
     const { nowUs } = this.#clock;
     const fullAtUs = Math.max(this.#fullAtUs.get(`${bucket} ${whose}`) ?? nowUs, nowUs);
     return nowUs + capacity * intervalUs - (fullAtUs + intervalUs);

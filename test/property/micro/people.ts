@@ -182,14 +182,18 @@ export class People {
     this.#write(project, "files", one, new Map(change), now);
   }
 
-  async key(organization: Organization, asked: Pick<Key, "surfaces" | "resources" | "environments" | "projects">) {
-    const { surfaces, resources, environments: among, projects } = asked;
+  async key(
+    organization: Organization,
+    asked: Pick<Key, "surfaces" | "resources" | "environments" | "projects" | "rate">,
+  ) {
+    const { surfaces, resources, environments: among, projects, rate } = asked;
     this.#tick();
     const made = await this.w.key(organization as never, {
       surfaces: [...surfaces],
       resources: [...resources],
       environments: [...among],
       projects: projects ? Object.keys(projects) : undefined,
+      rate,
     });
     const standing = { expiresAt: null, isRevoked: false, isSealed: true };
     const key: Key = { id: made.id, text: made.key, organizationId: organization.id, ...asked, ...standing };
@@ -198,6 +202,7 @@ export class People {
   }
 
   async trust(organization: Organization, issuer: string, key: SigningKey, reads: number | undefined, event?: string) {
+    const rate = 3;
     this.#tick();
     const jwk = publicJwk("one", key);
     const claims = { sub: "job", repository_id: "1", ...(event && { event_name: event }) };
@@ -213,6 +218,7 @@ export class People {
       claims: new Map(Object.entries(claims)),
       jwks: JSON.stringify({ keys: [jwk] }),
       readsPerJob: reads,
+      rate,
     });
     const perJob = reads === undefined ? {} : { perJob: { reads, claims: ["jti"] } };
     const made: Key = {
@@ -223,6 +229,7 @@ export class People {
       environments,
       projects: null,
       expiresAt: null,
+      rate,
       isRevoked: false,
       isSealed: true,
       trust: { issuer, audience, claims, jwk, ...perJob },
