@@ -141,4 +141,22 @@ export const limits: readonly Proof[] = [
     edits: [["src/serve/gates/record.ts", "    share.release();\n    throw error;", "    throw error;"]],
     fails: ["integration/reads", "gives its memory back however its answer ends"],
   },
+  {
+    promise: "SQL makes no key's buckets larger",
+    edits: [
+      ["src/serve/access/grant.ts", "...(grant.rate === null ? [] : [grant.rate]),", ""],
+      ["src/serve/access/grant.ts", "    a.rate === b.rate &&\n", ""],
+    ],
+    fails: ["integration/keys", "with a rate of its own may ask as many times as often"],
+  },
+  {
+    promise: "A row whose rate changed is not taken for the one that was verified",
+    edits: [["src/serve/access/grant.ts", "    a.rate === b.rate &&\n", ""]],
+    fails: ["integration/keys", "with a rate of its own may ask as many times as often"],
+  },
+  {
+    promise: "A key that is known pays from a bucket of its own rate",
+    edits: [["src/serve/limit/limiter.ts", "set(digest, { keyId, rate })", "set(digest, { keyId, rate: null })"]],
+    fails: ["integration/keys", "with a rate of its own may ask as many times as often"],
+  },
 ];

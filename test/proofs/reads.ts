@@ -98,7 +98,7 @@ export const reads: readonly Proof[] = [
     edits: [
       [
         "src/serve/gates/read-endpoint.ts",
-        "await charge(parts.gate, exchange, caller.grant.keyId, admission.bucket); // 429",
+        "await charge(parts.gate, exchange, caller.grant, admission.bucket); // 429",
         "",
       ],
     ],
@@ -114,8 +114,8 @@ export const reads: readonly Proof[] = [
     edits: [
       [
         "src/serve/gates/admit.ts",
-        "if (known === undefined) await charge(gate, exchange, keyId, bucket);",
-        "await charge(gate, exchange, keyId, bucket);",
+        "if (known === undefined) await charge(gate, exchange, found.grant, bucket);",
+        "await charge(gate, exchange, found.grant, bucket);",
       ],
     ],
     fails,

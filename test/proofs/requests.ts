@@ -128,8 +128,8 @@ export const requests: readonly Proof[] = [
     edits: [
       [
         "src/serve/gates/read-endpoint.ts",
-        "await charge(parts.gate, exchange, caller.grant.keyId, admission.bucket);",
-        "if (!admission) await charge(parts.gate, exchange, caller.grant.keyId, admission.bucket);",
+        "await charge(parts.gate, exchange, caller.grant, admission.bucket);",
+        "if (!admission) await charge(parts.gate, exchange, caller.grant, admission.bucket);",
       ],
     ],
     fails: [conditional, "one token of the metadata bucket, and one of its own if the answer changed"],

@@ -230,7 +230,7 @@ export const trusts: readonly Proof[] = [
     edits: [
       [
         "src/serve/gates/admit.ts",
-        "if (known !== keyId) gate.limiter.recognize",
+        "if (known?.keyId !== keyId) gate.limiter.recognize",
         "if (known === undefined) gate.limiter.recognize",
       ],
     ],

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { rateMax } from "../../src/serve/access/grant.ts";
 import {
   type BucketName,
   type Policy,
   policies,
   policyOf,
   rateLimitHeaders,
-  rateMax,
   retryAfterS,
   take,
 } from "../../src/serve/limit/bucket.ts";

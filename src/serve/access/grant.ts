@@ -32,8 +32,8 @@ export type Grant = {
   readonly rate: number | null;
 };
 
-/** Whose bucket pays, and how large that is. */
-export type Payer = Pick<Grant, "keyId" | "rate">;
+/** The largest {@link Grant.rate}. */
+export const rateMax = 100;
 
 /** Bits of a list in the order of its bits, such as {@link surfaces}. */
 export function bitsOf<T extends string>(all: readonly T[], members: readonly T[]): number {

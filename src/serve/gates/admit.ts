@@ -11,7 +11,7 @@ import {
   type Recognized,
   requireOrganization,
 } from "../access/authenticate.ts";
-import { type Need, type Payer, refusalOf } from "../access/grant.ts";
+import { type Need, refusalOf } from "../access/grant.ts";
 import type { GrantSeals } from "../access/grant-seals.ts";
 import {
   isTokenShaped,
@@ -25,7 +25,14 @@ import {
   wordsOf,
 } from "../access/token.ts";
 import type { AdmissionQueue } from "../limit/admission-queue.ts";
-import { type BucketName, type Decision, policyOf, rateLimitHeaders, retryAfterS } from "../limit/bucket.ts";
+import {
+  type BucketName,
+  type Decision,
+  type Payer,
+  policyOf,
+  rateLimitHeaders,
+  retryAfterS,
+} from "../limit/bucket.ts";
 import type { Limiter } from "../limit/limiter.ts";
 import type { UnrecognizedLimiter } from "../limit/unrecognized.ts";
 import { passed } from "../sets/stages.ts";

@@ -19,8 +19,8 @@ export const policies: Readonly<Record<BucketName | "unrecognized", AnnouncedPol
   unrecognized: announced({ name: "unrecognized", capacity: 10, intervalUs: 6_000_000 }),
 };
 
-/** The most times as large as another key's the buckets of a key may be. */
-export const rateMax = 100;
+/** Whose bucket pays, and how many times as large as another key's that is; null: once. */
+export type Payer = { readonly keyId: string; readonly rate: number | null };
 
 /**
  * The bucket of a key: `rate` times as many tokens, which come as many times as fast. An interval is in whole

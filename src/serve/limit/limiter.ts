@@ -1,6 +1,5 @@
 import { BoundedMap } from "../../core/bounded-map.ts";
-import type { Payer } from "../access/grant.ts";
-import { type BucketName, type Decision, policyOf, take } from "./bucket.ts";
+import { type BucketName, type Decision, type Payer, policyOf, take } from "./bucket.ts";
 
 /**
  * The buckets of recognized keys, and who recently recognized digests are. With these a key over its limit is

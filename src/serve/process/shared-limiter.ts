@@ -1,6 +1,5 @@
 import { Deadline } from "../../core/deadline.ts";
-import type { Payer } from "../access/grant.ts";
-import type { BucketName, Decision } from "../limit/bucket.ts";
+import type { BucketName, Decision, Payer } from "../limit/bucket.ts";
 import type { Limiter } from "../limit/limiter.ts";
 
 /** Buckets that several processes share, in Redis or in the process that started this one. */

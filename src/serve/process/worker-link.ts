@@ -1,7 +1,6 @@
 import { atMost } from "../../core/deadline.ts";
 import { Refused } from "../../core/refused.ts";
-import type { Payer } from "../access/grant.ts";
-import type { BucketName } from "../limit/bucket.ts";
+import type { BucketName, Payer } from "../limit/bucket.ts";
 import type { Readiness } from "./health.ts";
 import type { Scrape } from "./metrics.ts";
 import type { SharedBuckets, SharedDecision } from "./shared-limiter.ts";
