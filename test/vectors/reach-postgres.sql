@@ -13,6 +13,7 @@ select found.*,
     case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end as projects,
     "api_keys"."expires_at" as "expiresAt",
     case when "api_keys"."trust" is not null then coalesce(case when octet_length("api_keys"."trust") <= 16384 then "api_keys"."trust" end, '') end as trust,
+    "api_keys"."rate" as rate,
     "api_keys"."digest" as digest,
     case when octet_length("api_keys"."grant_seal") <= 32 then "api_keys"."grant_seal" end as "grantSeal",
     case when "api_keys"."revoked_at" is null
@@ -49,6 +50,7 @@ select found.*,
       "api_keys"."expires_at",
       "api_keys"."revoked_at",
       "api_keys"."trust",
+      "api_keys"."rate",
       case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end || '' as projects,
       "api_keys"."grant_seal"
       from "api_keys"
@@ -71,6 +73,7 @@ select ask.n as n,
   case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end as projects,
   "api_keys"."expires_at" as "expiresAt",
   case when "api_keys"."trust" is not null then coalesce(case when octet_length("api_keys"."trust") <= 16384 then "api_keys"."trust" end, '') end as trust,
+  "api_keys"."rate" as rate,
   "api_keys"."digest" as digest,
   case when octet_length("api_keys"."grant_seal") <= 32 then "api_keys"."grant_seal" end as "grantSeal",
   case when "api_keys"."revoked_at" is null
@@ -103,6 +106,7 @@ select ask.n as n,
     "api_keys"."expires_at",
     "api_keys"."revoked_at",
     "api_keys"."trust",
+    "api_keys"."rate",
     case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end || '' as projects,
     "api_keys"."grant_seal"
     from "api_keys"
