@@ -61,12 +61,13 @@ await withReplicas("what a failover lost", (a, { urlOf, run, received, cutOff, f
   });
 
   test("comes back in few statements; and if it cannot within a minute, it is named and reads go on", async () => {
-    const [one, other] = [open("one"), open("other")];
+    const [one, other, third] = [open("one"), open("other"), open("third")];
     await cutOff(b, a);
     for (let seq = 1; seq <= segmentsLost; seq++) {
       expect(await append(one, seq)).toEqual({ outcome: "durable" });
     }
     for (let seq = 1; seq <= 3; seq++) expect(await append(other, seq)).toEqual({ outcome: "durable" });
+    for (let seq = 1; seq <= 2; seq++) expect(await append(third, seq, "third of all")).toEqual({ outcome: "durable" });
     await failOver(a, b);
 
     const holder = connectTo(urlOf(b));
@@ -90,5 +91,12 @@ await withReplicas("what a failover lost", (a, { urlOf, run, received, cutOff, f
     expect(await run(b, "select reads::int from job_reads")).toEqual([{ reads: segmentsLost }]);
     expect(one.log).toContainEqual({ event: "lane_moved", broughtBack: segmentsLost, mayLackMore: false });
     expect(one.lost).toEqual({ broughtBack: segmentsLost, unknown: 0 });
+
+    // A lane that begins finds the other server, too: here nothing else was sent to it since.
+    const begun = async () => {
+      const found = await append(third, 1, "begun");
+      return found.outcome === "unknown" ? undefined : await storedOf("third of all");
+    };
+    expect(await eventually(begun)).toBe(2);
   });
 });

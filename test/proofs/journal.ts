@@ -148,6 +148,12 @@ export const durable: readonly Proof[] = [
     on: "PostgreSQL",
   },
   {
+    promise: "A lane begins on another server once that has what a failover lost",
+    edits: [[store, 'begins ? (server ?? "") :', 'begins ? "" :']],
+    fails: ["integration/brought-back", "comes back in few statements"],
+    on: "PostgreSQL",
+  },
+  {
     promise: "What a failover lost is given up after a minute",
     edits: [[store, "const bringWithinMs = 60_000;", "const bringWithinMs = Infinity;"]],
     fails: ["integration/brought-back", "if it cannot within a minute, it is named and reads go on"],

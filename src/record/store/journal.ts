@@ -128,7 +128,8 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
   return {
     append: async (segment, again, reads = [], condition) => {
       const begins = segment?.firstSeq === 1;
-      const home = begins ? "" : homes.get(segment?.lane ?? "");
+      // A lane begins on the server that answered last, or on another one once that has what it lacks.
+      const home = begins ? (server ?? "") : homes.get(segment?.lane ?? "");
       if (segment && home === undefined) return moved;
       try {
         await settle();
