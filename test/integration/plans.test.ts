@@ -18,6 +18,8 @@ import { type Client, clientOf, describeBoth, everything, type Key, type World }
 type Ran = { readonly use: Use; readonly text: string; readonly params: readonly unknown[] };
 
 describeBoth("every statement of a request, among 2,000 projects", (w, dialect) => {
+  // On PostgreSQL the lookup of a caller alone is in the statement that stores its entry.
+  const lookups = dialect === "postgres" ? 0 : 1;
   let ran: Ran[];
   let stage: Awaited<ReturnType<typeof setStage>>;
   beforeAll(async () => {
@@ -41,8 +43,8 @@ describeBoth("every statement of a request, among 2,000 projects", (w, dialect) 
       expect([path, (await counted(path)) <= most]).toEqual([path, true]);
     }
     // Sets that are remembered, or come along, need no statement of their own.
-    expect(await counted("/projects/big/variables?environment=staging")).toBe(1);
-    expect(await counted("/projects/big/accounts")).toBe(1);
+    expect(await counted("/projects/big/variables?environment=staging")).toBe(lookups);
+    expect(await counted("/projects/big/accounts")).toBe(lookups);
     expect(await counted("/files?project=big&environment=staging&path=staging/0001")).toBe(2);
   });
 
@@ -63,8 +65,8 @@ describeBoth("every statement of a request, among 2,000 projects", (w, dialect) 
     const read = (query = "", headers = {}) => limited.handle(requestOf(`${path}${query}`, { key, headers }));
     const tag = (await read()).headers.get("etag") as string;
     const unchanged = { "if-none-match": tag };
-    expect(await taken(200, () => read())).toEqual({ statements: 1, commits: 1 });
-    expect(await taken(200, () => read("&keys=N0001"))).toEqual({ statements: 1, commits: 1 });
+    expect(await taken(200, () => read())).toEqual({ statements: lookups, commits: 1 });
+    expect(await taken(200, () => read("&keys=N0001"))).toEqual({ statements: lookups, commits: 1 });
     expect(await taken(200, () => read("&metadata_only=true"))).toEqual({ statements: 1, commits: 0 });
     expect(await taken(304, () => read("", unchanged))).toEqual({ statements: 1, commits: 0 });
     const shared = await taken(200, () => read(), 20);
