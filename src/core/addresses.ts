@@ -45,7 +45,8 @@ function isWithin(address: Address | typeof bySocket, ranges: readonly AddressRa
 
 /**
  * Who asks: the socket's peer, or behind trusted proxies the first address from the right of `X-Forwarded-For` that is
- * none of them, and the proxy that said so: `203.0.113.9 via 10.0.0.2`. What is no address ends the search.
+ * none of them, and the proxy that said so: `203.0.113.9 via 10.0.0.2`. A part that is not an address ends the search,
+ * and so does the 32nd.
  *
  * @param peer - empty for a Unix socket
  * @param forwardedFor - all its lines, joined by commas
@@ -54,7 +55,7 @@ export function callerOf(peer: string, forwardedFor: string | null, proxies: rea
   const nearest = peer === "" ? bySocket : parseAddress(peer.replace(/%.*/, ""));
   if (nearest === undefined || !isWithin(nearest, proxies)) return peer;
   let caller = "";
-  for (const part of (forwardedFor ?? "").split(",").reverse()) {
+  for (const part of (forwardedFor ?? "").split(",").reverse().slice(0, proxiesMax)) {
     const address = parseAddress(part.trim().replace(portOf, "$1$2"));
     if (address === undefined) break;
     caller = `${address.text} via ${peer || bySocket}`;
@@ -62,6 +63,9 @@ export function callerOf(peer: string, forwardedFor: string | null, proxies: rea
   }
   return caller || peer;
 }
+
+/** A stranger may send some thousand addresses, each of which takes microseconds. */
+const proxiesMax = 32;
 
 /** Some proxies write the port of the connection, too. */
 const portOf = /^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/;

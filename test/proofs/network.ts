@@ -260,8 +260,13 @@ export const network: readonly Proof[] = [
   },
   {
     promise: "What a caller writes before a proxy's word is not believed",
-    edits: [["src/core/addresses.ts", ".reverse()) {", ") {"]],
+    edits: [["src/core/addresses.ts", ".reverse().slice(", ".slice("]],
     fails: ["property/addresses", "the caller is the first from the right who is no trusted proxy"],
+  },
+  {
+    promise: "A header of a thousand addresses takes no longer than one of a few",
+    edits: [["src/core/addresses.ts", ".slice(0, proxiesMax)", ""]],
+    fails: ["property/addresses", "at most 32 proxies are believed"],
   },
   {
     promise: "A scrape reads no table through",
@@ -382,7 +387,7 @@ export const network: readonly Proof[] = [
         "  if (status) return [];\n  const ofKey",
       ],
     ],
-    fails: ["blackbox/mcp", "whoever approves sees what var set warns of"],
+    fails: ["blackbox/mcp", "an approver sees what var set warns of"],
   },
 ];
 

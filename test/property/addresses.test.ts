@@ -45,7 +45,7 @@ const isTrusted = (ranges: readonly string[]) => {
     address === "" ? ranges.includes("unix") : lists[familyOf(address)].check(address, familyOf(address));
 };
 
-/** The ways in which a proxy, or whoever lies to one, may write an address. */
+/** How a proxy, or a caller who lies to it, may write an address. */
 const written = (address: string) =>
   isIPv4(address)
     ? fc.constantFrom(address, `::ffff:${address}`, `[::FFFF:${address}]`, ` ${address} `, `${address}:4711`)
@@ -89,6 +89,14 @@ test("the caller is the first from the right who is no trusted proxy, and what i
     { numRuns: 1000 },
   );
   expect(said).toBeGreaterThan(50);
+});
+
+test("at most 32 proxies are believed, however many addresses a caller writes", () => {
+  const header = (proxies: number) => ["203.0.113.9", ...Array.from({ length: proxies }, () => "10.0.0.1")].join(",");
+  expect(callerOf("10.0.0.2", header(31), parsed(["10.0.0.0/8"]))).toBe("203.0.113.9 via 10.0.0.2");
+  for (const proxies of [32, 1600]) {
+    expect(callerOf("10.0.0.2", header(proxies), parsed(["10.0.0.0/8"]))).toBe("10.0.0.1 via 10.0.0.2");
+  }
 });
 
 test("an address has one spelling, and a range is one only if it begins with its first address", () => {
