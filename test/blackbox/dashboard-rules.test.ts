@@ -154,7 +154,7 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
     await site.json(["var", "set", "acme/web", "staging", "TOKEN"], canary);
   });
 
-  test("a page of another origin changes nothing, neither by a form nor by fetch nor from a frame", async () => {
+  test("a page of another origin changes nothing by a form, by fetch or from a frame", async () => {
     const body = await deletion();
     const action = `${dashboard.origin}/p/acme/web/variables/delete`;
     const inputs = [...new URLSearchParams(body)]

@@ -145,7 +145,7 @@ describe("the MCP surface of the program", () => {
     await client.close();
   });
 
-  test("whoever approves sees what var set warns of, and that the key was revoked", async () => {
+  test("an approver sees what var set warns of, and that the key was revoked", async () => {
     const asking = await site.key("--org", "acme", "--surface", "mcp_server", "--resource", "variables,requests");
     const client = new Client({ name: "agent", version: "1" });
     await client.connect(transports["streamable HTTP"]?.({ ...stage, agent: asking }) as Transport);

@@ -563,7 +563,7 @@ export const pages: readonly Proof[] = [
         "if (headers) return undefined;",
       ],
     ],
-    fails: [rules, "a page of another origin changes nothing, neither by a form nor by fetch nor from a frame"],
+    fails: [rules, "a page of another origin changes nothing by a form, by fetch or from a frame"],
   },
   {
     promise: "A value is taken away after 30 seconds",

@@ -366,7 +366,7 @@ export const putBack: readonly Proof[] = [
     fails: [state, setBack],
   },
   {
-    promise: "A set that was put back with its records is named, whoever writes it then",
+    promise: "A set that was put back with its records is named, even if somebody writes it afterwards",
     edits: [["src/record/record.ts", "version: Math.max(before, version)", "version: version + 0 * before"]],
     fails: [state, "a set that was put back with its records is named"],
   },

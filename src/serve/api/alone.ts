@@ -13,8 +13,7 @@ type AnswerWith = (parts: ApiParts, exchange: Exchange) => Promise<Response>;
  * lookup would find what it found for the read before, and stores the entry on that condition, in one statement. So
  * authority is judged in the snapshot that writes the entry.
  *
- * What comes of a presumption without its entry does not count: the request is answered again, as any other. It pays
- * once.
+ * If the entry is not stored, what was prepared is dropped, and the request is answered again like any other. It pays once.
  */
 export function answeringAlone(): (parts: ApiParts, exchange: Exchange, answer: AnswerWith) => Promise<Response> {
   let underWay = 0;
@@ -79,7 +78,7 @@ function attemptsOf(parts: ApiParts, isAlone: () => boolean) {
       gate.used(row.keyId);
       return receipt;
     } catch (error) {
-      // What kept the database from storing it keeps it from more: whoever asks, that is the answer.
+      // A second attempt would only wait for the same failure.
       hasEnded ||= !(error instanceof Unmet);
       throw error;
     }
