@@ -383,4 +383,15 @@ export const commands: readonly Proof[] = [
     ],
     fails: ["blackbox/transcripts-here", "A restore replaces what was written since, if that is confirmed"],
   },
+  {
+    promise: "A killed backup or export leaves no draft",
+    edits: [
+      [
+        "src/core/whole-file.ts",
+        "attempt(() => readdirSync(folder)) ?? []",
+        "(beforeMs < 0 && attempt(() => readdirSync(folder))) || []",
+      ],
+    ],
+    fails: ["blackbox/drafts", "is removed by the next command of its kind, a day later"],
+  },
 ];

@@ -645,6 +645,28 @@ export const pages: readonly Proof[] = [
     edits: [["src/dashboard/serve.ts", 'serveAt("127.0.0.1", port, handle)', 'serveAt("0.0.0.0", port, handle)']],
     fails: [rules, "it listens on loopback only"],
   },
+  {
+    promise: "A value is for the page's script, never in a page",
+    edits: [
+      [
+        "src/dashboard/routes.ts",
+        '    rights: ofAnyKind("reveal"),\n    isSecret: true,\n',
+        '    rights: ofAnyKind("reveal"),\n',
+      ],
+    ],
+    fails: ["blackbox/dashboard-rules", "a value is shown after it is on record, for 30 seconds"],
+  },
+  {
+    promise: "Revealing and copying are on record first",
+    edits: [
+      [
+        "src/people/editing/reveal.ts",
+        "return [shown, [revealOf(admin, { project, descriptor, environment }, [item])]];",
+        "return [shown, item === undefined ? [revealOf(admin, { project, descriptor, environment }, [item])] : []];",
+      ],
+    ],
+    fails: ["blackbox/dashboard-rules", "copying a value is on record, too, and shows nothing"],
+  },
 ];
 
 const keys = "integration/dashboard-keys";

@@ -125,4 +125,33 @@ export const database: readonly Proof[] = [
     ],
     fails: ["integration/other-applications", "stay where they are as an earlier Keyhole is upgraded"],
   },
+  {
+    promise: "A large list of a key stays in the database",
+    edits: [
+      [
+        "src/store/reach.ts",
+        "boundedText(k.projects, projectsBytesMax)",
+        "boundedText(k.projects, projectsBytesMax * 2 ** 12 - 1)",
+      ],
+    ],
+    fails: ["blackbox/large-rows", "in api_keys.projects, where true, cost no memory and are never served"],
+  },
+  {
+    promise: "Large terms of a trust stay in the database",
+    edits: [
+      [
+        "src/store/reach.ts",
+        "boundedText(k.trust, termsBytesMax)",
+        "boundedText(k.trust, termsBytesMax * 2 ** 16 - 1)",
+      ],
+    ],
+    fails: ["blackbox/large-rows", "in api_keys.trust, where true, cost no memory and are never served"],
+  },
+  {
+    promise: "A large content stays in the database",
+    edits: [
+      ["src/store/contents.ts", "<= ${literal(sealedBytesMax)} then", "<= ${literal(sealedBytesMax * 100)} then"],
+    ],
+    fails: ["blackbox/large-rows", "in file_contents.sealed, where true, cost no memory and are never served"],
+  },
 ];

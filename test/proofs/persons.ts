@@ -263,6 +263,90 @@ export const people: readonly Proof[] = [
     ],
     fails: ["unit/bounded-input", "are held up to 64 KiB, and the rest of a longer one is skipped"],
   },
+  {
+    promise: "A person learns nothing from a failure to ask an issuer",
+    edits: [
+      [
+        "src/people/keys/trust-operations.ts",
+        'refusal(rights === "operator" ? why : "the issuer\'s keys cannot be had from here")',
+        'refusal(rights !== undefined ? why : "the issuer\'s keys cannot be had from here")',
+      ],
+    ],
+    fails: ["blackbox/door", "asks for nobody what listens on the bastion or in its network"],
+  },
+  {
+    promise: "Only people's commands come through the door",
+    edits: [
+      ["src/cli/door.ts", "  if (!isPeoples(command)) {\n", '  if (!isPeoples(command) && command.name() === "") {\n'],
+    ],
+    fails: ["blackbox/door", "has no command of operators and machines: org create mine"],
+  },
+  {
+    promise: "No shell reads the words",
+    edits: [
+      [
+        "src/cli/door.ts",
+        "      const words = sentWords(asked);\n",
+        '      Bun.spawnSync(["/bin/sh", "-c", `true ${asked}`]);\n      const words = sentWords(asked);\n',
+      ],
+    ],
+    fails: ["blackbox/door", "runs no shell, whatever the words hold"],
+  },
+  {
+    promise: "No file of the bastion is read",
+    edits: [
+      [
+        "src/cli/terminal/input.ts",
+        'if (path !== "-" && context.person !== undefined) throw',
+        'if (path !== "-" && context.person === "") throw',
+      ],
+    ],
+    fails: ["blackbox/door", "asks for nobody what listens on the bastion or in its network"],
+  },
+  {
+    promise: "No file of the bastion is written",
+    edits: [["src/people/desk/inputs.ts", "  isLocal: true,\n", "  isLocal: false,\n"]],
+    fails: ["blackbox/door", "takes a long command whole or not at all, and names no file of its machine"],
+  },
+  {
+    promise: "The client's environment names nobody",
+    edits: [
+      [
+        "src/cli/terminal/admin.ts",
+        ": await whoIs(installation, person);",
+        ": { ...(await whoIs(installation, person)), actor: operator(actorOf(context.env)).actor };",
+      ],
+    ],
+    fails: ["blackbox/door", "does not believe the client's environment"],
+  },
+  {
+    promise: "A person who left is refused at the door",
+    edits: [
+      [
+        "src/people/desk/roster.ts",
+        '    if (person === undefined) throw new Refused("forbidden", `There is no person ${name}: ask an operator.`);\n    return [person];',
+        "    return person === undefined ? [] : [person];",
+      ],
+    ],
+    fails: ["blackbox/door", "lets nobody in whom the operator removed, nor anybody after SQL changed the persons"],
+  },
+  {
+    promise: "Nothing goes on after a session of the door",
+    edits: [
+      [
+        "src/cli/audit.ts",
+        "(context.person !== undefined && process.ppid !== session)",
+        "(context.person !== undefined && process.ppid < session - 1e9)",
+      ],
+    ],
+    fails: ["blackbox/door", "leaves nothing running when the connection ends"],
+    hangs: true,
+  },
+  {
+    promise: "The line of a person's SSH key opens nothing else",
+    edits: [["src/people/persons/operations.ts", "const line = `restrict,command=", "const line = `command="]],
+    fails: ["blackbox/door", "opens nothing else: no shell, no file transfer, no forwarding"],
+  },
 ];
 
 const signIn = "src/dashboard/sign-in.ts";
