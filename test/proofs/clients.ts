@@ -482,4 +482,81 @@ export const clients: readonly Proof[] = [
     edits: [["docs/deploy/Caddyfile", "\tauto_https disable_redirects\n", ""]],
     fails: ["blackbox/tls", "plain HTTP is neither served nor redirected"],
   },
+  {
+    promise: "A misspelt option of a provider gives nothing",
+    edits: [
+      [
+        "src/cli/compose.ts",
+        "  return commandFor({ about, rows: [up] }, context)\n    .addCommand(down)",
+        "  const program = commandFor({ about, rows: [up] }, context);\n  program.commands[0]?.allowUnknownOption().allowExcessArguments();\n  return program\n    .addCommand(down)",
+      ],
+    ],
+    fails: ["blackbox/transcripts-here", "A mistake or a missing variable fails the service, and sets nothing"],
+  },
+  {
+    promise: "No key goes to a proxy of the environment, in Bun",
+    edits: [["src/core/json-request.ts", '      ...(url.startsWith("http:") && { proxy: false }),\n', ""]],
+    fails: ["blackbox/npm-package", "reads everything, exactly, and withstands other servers in Bun"],
+  },
+  {
+    promise: "A variable that cannot arrive as it is is named",
+    edits: [
+      [
+        "src/core/settings/children.ts",
+        "if (bytesOf(textOf(entry)) !== entry) throw wouldChange(textOf(name));",
+        'if (bytesOf(textOf(entry)) === "") throw wouldChange(textOf(name));',
+      ],
+    ],
+    fails: ["blackbox/run-process", "by run --watch"],
+  },
+  {
+    promise: "A variable that cannot arrive as it is is named to programs that Keyhole needs itself",
+    edits: [
+      ["src/core/settings/inherited.ts", "    if (isChanged) throw wouldChange(name);\n", "    void isChanged;\n"],
+    ],
+    fails: ["blackbox/run-process", "by the root key's command, ssh and the editor"],
+  },
+  {
+    promise: "None of the runtime's descriptors arrives at the command",
+    edits: [
+      [
+        "src/core/settings/children.ts",
+        "if (/^anon_inode:\\[event(?:poll|fd)\\]$/.test(readlinkSync(`/proc/self/fd/${name}`))) return undefined;",
+        'if (readlinkSync(`/proc/self/fd/${name}`) === "") return undefined;',
+      ],
+    ],
+    fails: ["blackbox/run-process", "the caller's descriptors reach the command, and no other does"],
+  },
+  {
+    promise: "No signal is blocked for the command",
+    edits: [
+      [
+        "src/cli/replace.ts",
+        "  system.sigprocmask(setMask, Buffer.alloc(sigsetBytes), null);\n",
+        "  void [setMask, sigsetBytes];\n",
+      ],
+    ],
+    fails: ["blackbox/run-process", "are not blocked"],
+  },
+  {
+    promise: "The npm package trusts no stranger's certificate in Bun",
+    edits: [["src/client/npm/client.ts", "tls: { rejectUnauthorized: true } };", "};"]],
+    fails: ["blackbox/outgoing", "to a server, by the npm package takes no stranger's certificate"],
+  },
+  {
+    promise: "A read is not spent before the files are refused",
+    edits: [["src/cli/run.ts", "      if (files) await findDrift(source, ask);\n", "      void findDrift;\n"]],
+    fails: ["blackbox/run", "with --files, no read of the variables is spent for"],
+  },
+  {
+    promise: "No message shows a proxy's password",
+    edits: [
+      [
+        "src/core/guarded-fetch.ts",
+        "return address ? `${setting} (${address})` : setting;",
+        "return address ? `${setting} (${text})` : setting;",
+      ],
+    ],
+    fails: ["blackbox/proxies", "a proxy is named with its setting, and without its password by run"],
+  },
 ];

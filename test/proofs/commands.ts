@@ -394,4 +394,32 @@ export const commands: readonly Proof[] = [
     ],
     fails: ["blackbox/drafts", "is removed by the next command of its kind, a day later"],
   },
+  {
+    promise: "A question names the keys and trusts that it cuts off",
+    edits: [
+      [
+        "src/people/keys/credentials.ts",
+        'found.filter(({ status }) => status === "active");\n  const words',
+        "found.slice(0, 0);\n  const words",
+      ],
+    ],
+    fails: [
+      "blackbox/transcripts-here",
+      "A question names the keys and trusts that would be cut off, and nothing changes before a yes",
+    ],
+  },
+  {
+    promise: "No item is suggested that somebody may not see",
+    edits: [
+      [
+        "src/people/editing/reveal.ts",
+        'const seen = among.filter((environment) => may(admin.rights, "see", placeOf(project), environment));',
+        'const seen = among.filter((environment) => may("operator", "see", placeOf(project), environment));',
+      ],
+    ],
+    fails: [
+      "blackbox/transcripts-here",
+      "A name that is not there is answered with the nearest one in sight, and with nothing else",
+    ],
+  },
 ];

@@ -154,4 +154,26 @@ export const database: readonly Proof[] = [
     ],
     fails: ["blackbox/large-rows", "in file_contents.sealed, where true, cost no memory and are never served"],
   },
+  {
+    promise: "Large columns stay in the database",
+    edits: [
+      [
+        "src/store/reach.ts",
+        "case when octet_length(${column}) <= ${literal(bytesMax)} then ${column} end`",
+        "case when ${literal(bytesMax)} > 0 then ${column} end`",
+      ],
+    ],
+    fails: ["blackbox/large-rows", "in organizations.name, where true, cost no memory and are never served"],
+  },
+  {
+    promise: "Counts have their form",
+    edits: [
+      [
+        "src/serve/sets/counts.ts",
+        "/^\\[\\d{1,15}(?:,\\d{1,15})*\\]$/.test(text) ? (JSON.parse(text) as number[]) : [];\n  if (numbers.length === length) return numbers;",
+        'text.startsWith("[") ? (JSON.parse(text) as number[]) : [];\n  if (numbers.length >= 0 || numbers.length === length) return numbers;',
+      ],
+    ],
+    fails: ["blackbox/large-rows", "in projects.variable_counts, where true, cost no memory and are never served"],
+  },
 ];

@@ -389,6 +389,18 @@ export const network: readonly Proof[] = [
     ],
     fails: ["blackbox/mcp", "an approver sees what var set warns of"],
   },
+  {
+    promise: "No server starts where any certificate would do",
+    edits: [
+      [
+        "src/main.ts",
+        'if (isServer && env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0") {',
+        'if (isServer && env["NODE_TLS_REJECT_UNAUTHORIZED"] === "none") {',
+      ],
+    ],
+    fails: ["blackbox/outgoing", "does not start if any certificate would do"],
+    hangs: true,
+  },
 ];
 
 const wire = "src/client/wire.ts";

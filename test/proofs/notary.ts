@@ -664,4 +664,20 @@ export const putBack: readonly Proof[] = [
     edits: [["src/dashboard/gate.ts", "    await installation.checkpoint.requireServed(admin.database);\n", ""]],
     fails: [putBackTest, "is served by nobody: each request is 503 for one reason"],
   },
+  {
+    promise: "`audit verify` fails if something that is set could not be compared",
+    edits: [
+      [
+        "src/people/audit/operations.ts",
+        "    if (missing.length > 0) {\n      const lines",
+        "    if (missing.length > 99) {\n      const lines",
+      ],
+    ],
+    fails: ["blackbox/put-back", "is compared by audit verify"],
+  },
+  {
+    promise: "`audit verify --public` fails if something that is set could not be compared",
+    edits: [["src/cli/audit-proof.ts", "  if (missing.length > 0) {\n", "  if (missing.length > 99) {\n"]],
+    fails: ["blackbox/put-back", "is compared by audit verify"],
+  },
 ];
