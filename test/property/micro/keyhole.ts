@@ -279,8 +279,6 @@ export class Server {
   #fullAtUs = new Map<string, number>();
   /** Texts that were recognized last time, with the id of their key. */
   #known = new Map<string, string>();
-  /** By id of the key, which has one for life. */
-  readonly #rates = new Map<string, number>();
   /** How many entries its lane has. */
   #seq = 0;
 
@@ -432,7 +430,6 @@ export class Server {
     const [key, another] = [...this.#store.keys.values()].filter(isLive);
     if (key === undefined || another !== undefined) return this.#refuse(text, headers);
     this.#known.set(text, key.id);
-    this.#rates.set(key.id, key.rate);
     if (known === undefined) this.#charge(key.id, bucket, headers);
     return { key, claims };
   }
@@ -465,7 +462,7 @@ export class Server {
 
   #bucket(bucket: Bucket, whose: string) {
     const { name, capacity, intervalUs, windowS } = buckets[bucket];
-    const rate = this.#rates.get(whose) ?? 1;
+    const rate = this.#store.keys.get(whose)?.rate ?? 1;
     return { name, capacity: capacity * rate, intervalUs: Math.floor(intervalUs / rate), windowS };
   }
 
