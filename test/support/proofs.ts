@@ -51,7 +51,7 @@ export async function runTest({ fails: [file, title] }: Proof, { folder, limitMs
   if (program !== undefined) copyFileSync(program, join(folder, "dist/keyhole")); // newer than every source
   const kept = Object.entries(process.env).filter(([name]) => !/^(KEYHOLE_|.*DATABASE_URL$|PG[A-Z]+$|CI$)/.test(name));
   const command = [process.execPath, "test", "--no-orphans", "--timeout=60000", `test/${file}.test.ts`];
-  command.push("-t", patternOf(title).source, "--reporter=junit", `--reporter-outfile=${report}`);
+  command.push("--bail", "-t", patternOf(title).source, "--reporter=junit", `--reporter-outfile=${report}`);
   const tests = Bun.spawn(command, {
     cwd: folder,
     env: { ...Object.fromEntries(kept), ...(databaseUrl && { KEYHOLE_TEST_DATABASE_URL: databaseUrl }) },
