@@ -559,4 +559,41 @@ export const clients: readonly Proof[] = [
     ],
     fails: ["blackbox/proxies", "a proxy is named with its setting, and without its password by run"],
   },
+  {
+    promise: "A command that `run` starts cannot ask for a token",
+    edits: [
+      [
+        "src/client/run.ts",
+        "const isRunners = askedRunner && name.startsWith",
+        "const isRunners = !askedRunner && name.startsWith",
+      ],
+    ],
+    fails: ["blackbox/trusts", "runs a command that cannot ask the runner for another token"],
+  },
+  {
+    promise: "A Compose service gets no name that steers, its prefix included",
+    edits: [["src/cli/compose.ts", "refuseSteering(set, allowName);", "refuseSteering(variables, allowName);"]],
+    fails: ["blackbox/transcripts-here", "Names that steer programs are judged as the services will have them"],
+  },
+  {
+    promise: "Errors show no key that a failure quotes",
+    edits: [
+      [
+        "src/client/wire.ts",
+        "const failure = isSafe ? { ...judged, message: masked(message, sent).slice(0, 6000) }",
+        "const failure = isSafe ? { ...judged, message: message.slice(0, 6000) }",
+      ],
+      [
+        "src/core/json-request.ts",
+        'const reason = typeof found === "string" &&',
+        'const reason = found === undefined ? (error as Error).message : typeof found === "string" &&',
+      ],
+    ],
+    fails: ["unit/keyhole-client", "is not shown by the client or by errors"],
+  },
+  {
+    promise: "The server for tests answers as the real one",
+    edits: [["src/client/testing.ts", 'one === "*" || one === etag', "one === etag"]],
+    fails: ["integration/fake", "answers each request on the wire as the real server does, headers included"],
+  },
 ];

@@ -422,4 +422,56 @@ export const commands: readonly Proof[] = [
       "A name that is not there is answered with the nearest one in sight, and with nothing else",
     ],
   },
+  {
+    promise: "A revocation never waits for an answer elsewhere",
+    edits: [
+      [
+        "src/people/keys/credentials.ts",
+        '    asks: "if it can",\n    inputs: { id: id(type) },',
+        '    asks: "needs --yes",\n    inputs: { id: id(type) },',
+      ],
+    ],
+    fails: ["blackbox/transcripts-here", "A revocation never waits for an answer"],
+  },
+  {
+    promise: "A killed edit leaves no text after the next",
+    edits: [["src/cli/terminal/editor.ts", "if (pid === undefined || attempt", 'if (pid !== "" || attempt']],
+    fails: [
+      "blackbox/transcripts-here",
+      "The text is private, in memory if it can be, and the next edit removes what a killed one left",
+    ],
+  },
+  {
+    promise: "An edit leaves the text of one that is under way",
+    edits: [
+      [
+        "src/cli/terminal/editor.ts",
+        "if (pid === undefined || attempt(() => process.kill(Number(pid), 0))) continue;",
+        "if (pid === undefined) continue;",
+      ],
+    ],
+    fails: ["blackbox/transcripts-here", "An edit leaves the text of one that is under way"],
+  },
+  {
+    promise: "An editor has no key",
+    edits: [
+      [
+        "src/cli/terminal/editor.ts",
+        "env: withoutSettings(env),",
+        "env: (withoutSettings(env), env as Record<string, string>),",
+      ],
+    ],
+    fails: ["blackbox/transcripts-here", "An editor has none of Keyhole's settings"],
+  },
+  {
+    promise: "An edit overwrites nobody's write",
+    edits: [
+      [
+        "src/people/editing/open.ts",
+        "  const unlessSeen = { [what]: version };\n",
+        "  const unlessSeen = { [what]: version };\n  if (version >= 0) return;\n",
+      ],
+    ],
+    fails: ["blackbox/transcripts-here", "An edit is refused if somebody else wrote in the meantime"],
+  },
 ];

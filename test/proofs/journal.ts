@@ -296,6 +296,17 @@ export const durable: readonly Proof[] = [
     fails: ["integration/audit-swallowed", "by a trigger after each statement of DEFAULT"],
     on: "PostgreSQL",
   },
+  {
+    promise: "A lane that leaves a database server is a new one",
+    edits: [
+      [
+        "src/record/journal.ts",
+        "      this.#startLane();\n      segment = this.#segmentOf(batch);\n      result =",
+        "      result =",
+      ],
+    ],
+    fails: ["integration/journal", "begins a new lane if the database is another server"],
+  },
 ];
 
 const verify = "src/record/verify.ts";

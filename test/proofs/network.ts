@@ -463,4 +463,26 @@ export const watching: readonly Proof[] = [
     edits: [["src/client/recipe.ts", "Bun.deepEquals(found.env, running.env)", "found === running"]],
     fails: [watch, "reads and starts again what changed"],
   },
+  {
+    promise: "Nothing starts again after SIGTERM",
+    edits: [["src/client/run.ts", "isEnding ||= endings.includes(signal);", "isEnding ||= endings.length === 0;"]],
+    fails: ["blackbox/watch", "starts nothing again after SIGTERM"],
+    hangs: true,
+  },
+  {
+    promise: "A command that is started again does not get the key either",
+    edits: [
+      [
+        "src/cli/run.ts",
+        "const recipe = {\n      ...options,",
+        "const recipe = Object.defineProperty({\n      ...options,",
+      ],
+      [
+        "src/cli/run.ts",
+        "preserve: preserveEnv, allowName },\n    };",
+        'preserve: preserveEnv, allowName },\n    }, "own", { get: inheritedEntries });',
+      ],
+    ],
+    fails: ["blackbox/watch", "starts the command again with the new values and files"],
+  },
 ];

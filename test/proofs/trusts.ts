@@ -341,4 +341,12 @@ export const trusts: readonly Proof[] = [
     ],
     fails: ["integration/trusts", "hangs holds up neither its own requests for long nor new keys"],
   },
+  {
+    promise: "The count of a job's reads survives a server that was killed",
+    edits: [
+      ["src/record/store/journal.ts", "const isCounted = reads.length > 0;", "const isCounted = reads.length > 1;"],
+    ],
+    fails: ["blackbox/trusts", "loses no count: before and after, the job gets no more than its trust says"],
+    on: "PostgreSQL",
+  },
 ];
