@@ -24,7 +24,7 @@ import type { Right } from "../../src/serve/access/rights.ts";
 import { listAudit } from "../support/audit.ts";
 import { entry, writeLane } from "../support/journal.ts";
 import { notarize } from "../support/notarize.ts";
-import { personsVisitor, visitorOf } from "../support/pages.ts";
+import { personsVisitor, tableOf, visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
 import { personIn } from "../support/persons.ts";
 import { deleteProject, renameProject } from "../support/plans.ts";
@@ -75,10 +75,32 @@ describeBoth("what no machine asked for", (w) => {
     const { where, key } = await oldPlace(w);
     const given = { project: where, environment: "production", unreadMs: 90 * dayMs };
     expect(namesIn(await unread(w, "var list", given))).toEqual(["ASKED", "NEVER"]);
-    for (const path of [`${web}&keys=ASKED`, web, "/secrets?project=web&environment=production"]) {
+    const visitor = await visitorOf(w);
+    const grid = async () => {
+      const rows = tableOf((await visitor.page(`/p/${where}/variables`)).html, /^The variables of/) ?? [];
+      return rows.map((row) => [row["Name"], row["Last read"]?.replace(/[\d-]{10}/, "DAY")]);
+    };
+    expect(await grid()).toEqual([
+      ["ASKED", "never since DAY"],
+      ["NEVER", "never since DAY"],
+    ]);
+    for (const path of [web, "/secrets?project=web&environment=production"]) {
       expect((await w.ask(path, { key })).status).toBe(200);
     }
     await notarize(w);
+    expect(await grid()).toEqual([
+      ["ASKED", "TIME with all"],
+      ["NEVER", "TIME with all"],
+    ]);
+    w.clock.nowMs = Date.now() + 1000;
+    expect((await w.ask(`${web}&keys=ASKED`, { key })).status).toBe(200);
+    await notarize(w);
+    w.clock.nowMs = undefined;
+    // The grid has the newer of both.
+    expect(await grid()).toEqual([
+      ["ASKED", "TIME"],
+      ["NEVER", "TIME with all"],
+    ]);
     const found = await unread(w, "var list", given);
     expect(namesIn(found)).toEqual(["NEVER"]);
     expect(found.document).toMatchObject([{ readByNameAt: null, readWithAllAt: expect.any(Number) }]);

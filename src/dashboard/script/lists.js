@@ -99,7 +99,8 @@ for (const heading of every("tr", "[data-sort]").flatMap(({ cells }) => [...cell
     heading.ariaSort = isUp ? "ascending" : "descending";
     const inOrder = rows.map((row) => {
       const cell = row.cells[heading.cellIndex];
-      return { row, value: cell.querySelector("time")?.dateTime ?? cell.textContent };
+      const [time, data] = [cell.querySelector("time"), cell.querySelector("data")];
+      return { row, value: time?.dateTime ?? data?.value ?? cell.textContent };
     });
     inOrder.sort((a, b) => (isUp ? order(a.value, b.value) : order(b.value, a.value)));
     const size = bodies[0].rows.length;
@@ -123,7 +124,10 @@ for (const form of every("form", "[data-copy]")) {
   const table = /** @type {HTMLTableElement} */ (form.previousElementSibling);
   const places = (form.dataset.copy ?? "").split(" ");
   const headings = [...table.rows[0].cells].map((one) => one.textContent);
-  const offer = (/** @type {Event} */ { target }) => {
+  const offer = (/** @type {Event} */ event) => {
+    // The tap of a finger would press the button that it brings. The page of the item has one.
+    if (event instanceof PointerEvent && event.pointerType === "touch") return;
+    const { target } = event;
     const row = target instanceof Element ? target.closest("tbody tr") : null;
     if (!(row instanceof HTMLTableRowElement) || row.querySelector(".copy")) return;
     for (const button of every("button", ".copy", table)) {

@@ -3,8 +3,8 @@
 import { type Environment, remarkNames } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { excerpt } from "../../core/visible.ts";
-import { inWords } from "../../core/words/ago.ts";
 import { lookalikes } from "../../core/words/lookalikes.ts";
+import { formatTime } from "../../core/words/text.ts";
 import {
   Actions,
   Ago,
@@ -168,18 +168,17 @@ function columnsOf(
 
 const lastRead = "Last read";
 
-/** When machines last read an item, in the environments that a person may know of. */
+/** When machines last read an item, by its name or with the whole set, in the environments that a person may know of. */
 function readColumn({ isReadByName }: KindDescriptor, known: KindReads | undefined, now: number): Cells<Compared> {
   if (known === undefined) return {};
-  const not = (since: number) => `not since ${dayOf(since)}`;
+  const since = known.withAllSinceAt;
+  const never = <data value={formatTime(since)}>never since {dayOf(since)}</data>;
   const cell = (item: Compared) => {
     const reads = readsOf(item, known);
     if (reads === undefined) return "";
-    const [at, since] = isReadByName ? [reads.byNameAt, known.byNameSinceAt] : [reads.withAllAt, known.withAllSinceAt];
-    const moment = at === null ? <span class="quiet">{not(since)}</span> : <Ago at={at} now={now} />;
-    if (!isReadByName) return moment;
-    const withAll = reads.withAllAt === null ? not(known.withAllSinceAt) : inWords(reads.withAllAt - now);
-    return <span title={`With all: ${withAll}`}>{moment}</span>;
+    const { byNameAt, withAllAt } = reads;
+    const at = Math.max(byNameAt ?? 0, withAllAt ?? 0);
+    return at === 0 ? never : [<Ago at={at} now={now} />, isReadByName && at !== byNameAt && <small> with all</small>];
   };
   return { [lastRead]: cell };
 }
