@@ -105,7 +105,7 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       const asked: string[] = [];
       for (const path of ["accounts/set", "variables/set?name=NAME_30"]) {
         await page.goto(ana.at(path));
-        const one = path.startsWith("accounts") ? "#value-0" : field("value.staging");
+        const one = path.startsWith("accounts") ? "#value-0-staging" : field("value.staging");
         const before = await isMasked(one);
         await page.focus(one);
         const here = await isMasked(one);

@@ -647,12 +647,14 @@ describeOnce("the page that sets an account", (w) => {
     const fields = {
       name: "mail/é",
       field: ["user", "", "private key", ""],
-      value: [user, "", key.replaceAll("\n", "\r\n"), ""],
-      environment: ["development", "staging"],
+      "value.development": [user, "", key.replaceAll("\n", "\r\n"), ""],
+      "value.staging": [user.toUpperCase(), "", key, ""],
+      "value.production": ["", "", "", ""],
     };
+    w.secrets.add(user.toUpperCase());
     expect(await fill("accounts/set", fields)).toEqual({ status: 200, to: at("accounts/item?name=mail%2F%C3%A9") });
     const { values } = await revealAccount(w.admin, where, "mail/é", "staging");
-    expect(values).toEqual({ user, "private key": key });
+    expect(values).toEqual({ user: user.toUpperCase(), "private key": key });
     const [added, other] = await listAccounts(w.admin, where);
     const mail = { name: "mail/é", environments: ["development", "staging"] };
     expect([added, other?.name]).toMatchObject([mail, "stripe"]);
@@ -672,40 +674,91 @@ describeOnce("the page that sets an account", (w) => {
     const page = "accounts/set?name=stripe";
     const { html } = await visitor.page(at(page));
     expect(html.match(/(?<=name="stored" value=")\w+/g)).toEqual(["user", "password"]);
-    expect(html.match(/checked value="(?:stag|prod)|value="(?:staging|production)" checked/g)).toHaveLength(2);
-    const rows = { stored: ["user", "password"], field: ["user", "password", "token"], again: "stripe" };
+    expect(html.match(/(?<=id="value-1-)\w+/g)?.slice(0, 3)).toEqual(["development", "staging", "production"]);
+    const empty = { development: ["", "", ""], staging: ["", "", ""], production: ["", "", ""] };
+    const rows = { stored: ["user", "password"], again: "stripe", field: ["user", "password", ""] };
+    const typed = (values: Partial<typeof empty>) =>
+      Object.fromEntries(Object.entries({ ...empty, ...values }).map(([one, texts]) => [`value.${one}`, texts]));
     // One value, in one environment.
-    const one = { ...rows, value: ["", password.toUpperCase(), ""], field: ["user", "password", ""] };
+    const one = { ...rows, ...typed({ staging: ["", password.toUpperCase(), ""] }) };
     w.secrets.add(password.toUpperCase());
-    expect((await fill(page, { ...one, environment: ["staging"] })).status).toBe(200);
+    expect((await fill(page, one)).status).toBe(200);
     expect(await valuesIn("staging")).toEqual({ user, password: password.toUpperCase() });
     expect(await valuesIn("production")).toEqual({ user, password });
     const untouched = await stored(w);
-    const none = { ...rows, value: ["", "", ""], field: ["user", "password", ""], environment: ["staging"] };
     const refused: Refused = [
-      [page, none, 400, "No field has a value, and none is removed. Nothing was changed."],
-      [page, { ...none, environment: ["development"] }, 400, 'development has no stripe yet: give "user" a value,'],
-      [page, { ...none, remove: ["user", "password"] }, 400, "An account needs at least one field."],
-      [page, { ...one, environment: ["staging"], remove: ["password"] }, 400, "has a value, and is to be removed."],
+      [page, { ...rows, ...typed({}) }, 400, "No field has a value, and none is removed. Nothing was changed."],
+      [
+        page,
+        { ...rows, ...typed({ development: ["", "x", ""] }) },
+        400,
+        'development has no stripe yet: give "user" a',
+      ],
+      [page, { ...rows, ...typed({}), "remove.staging": ["user", "password"] }, 400, "An account needs at least one"],
+      [page, { ...one, "remove.staging": ["password"] }, 400, "has a value, and is to be removed."],
+      [page, { ...rows, ...typed({ ...empty, production: ["x", "", ""] }), again: "" }, 400, again("stripe")],
+      [page, { ...rows, ...typed({ staging: ["x", "", ""] }), same: "yes", again: "" }, 400, again("stripe")],
+      [
+        page,
+        { ...one, ...typed({ staging: ["x", "", ""], production: ["y", "", ""] }), same: "yes" },
+        400,
+        "Choose one.",
+      ],
     ];
     for (const [path, fields, status, error] of refused) {
       const reply = await fill(path, fields);
       expect([fields, reply]).toMatchObject([fields, { status, error: expect.stringContaining(error) }]);
     }
     expect(await stored(w)).toBe(untouched);
-    const drop = { ...rows, value: ["", "", token], remove: ["user"], environment: ["production"], drop: "yes" };
-    expect(await fill(page, drop)).toEqual({ status: 200, to: at("accounts/item?name=stripe") });
-    expect((await visitor.page(at("accounts/item?name=stripe"))).html).toContain("It is no longer in staging.");
-    expect(await listAccounts(w.admin, where)).toMatchObject([{ name: "stripe", environments: ["production"] }]);
+    const both = { ...rows, field: ["user", "password", "token"], same: "yes" };
+    expect((await fill(page, { ...both, ...typed({ production: ["", "", token] }) })).status).toBe(200);
+    expect(await valuesIn("staging")).toEqual({ user, password: password.toUpperCase(), token });
+    expect(await valuesIn("production")).toEqual({ user, password, token });
+    expect((await fill(page, { ...rows, ...typed({}), "remove.production": ["user"] })).status).toBe(200);
     expect(await valuesIn("production")).toEqual({ password, token });
-    // It stays where somebody else has put it since.
-    const names = ["password", "token"];
-    const shown = await visitor.hidden(at(page), at("accounts/set"));
-    const late = { ...shown, ...drop, stored: names, field: names, value: ["", token] };
-    await setAccount(w.admin, where, "stripe", ["staging"], { user }, { merge: true });
-    const { unlessSeen } = await visitor.send(at("accounts/set"), late);
+    expect((await visitor.page(at(page))).html).toContain("There is none yet.");
+    expect((await fill(page, { from: ["staging"] }, "accounts/delete")).status).toBe(200);
+    expect(await listAccounts(w.admin, where)).toMatchObject([{ name: "stripe", environments: ["production"] }]);
+  });
+
+  test("keeps what another person wrote into other fields, and names all that it would write over at once", async () => {
+    const { where, visitor, at } = await place(w);
+    const value = () => canary(w);
+    const both = ["staging", "production"];
+    await setAccount(w.admin, where, "stripe", both, { user: value(), password: value() });
+    const valuesIn = async (environment: "staging" | "production") =>
+      (await revealAccount(w.admin, where, "stripe", environment)).values;
+    const shown = await visitor.hidden(at("accounts/set?name=stripe"), at("accounts/set"));
+    const stale = await visitor.form(at("accounts/set?name=stripe"), at("accounts/set"));
+    const [user, password, mine] = [value(), value(), value()];
+    const fields = {
+      ...shown,
+      ...{ stored: ["user", "password"], field: ["user", "password"], again: "stripe", note: stale?.["note"] ?? "" },
+      ...{ "value.development": ["", ""], "value.staging": [mine, ""], "value.production": [mine, ""] },
+    };
+    await setAccount(w.admin, where, "stripe", both, { password }, { merge: true });
+    expect((await visitor.send(at("accounts/set"), fields)).status).toBe(200);
+    for (const one of ["staging", "production"] as const) expect(await valuesIn(one)).toEqual({ user: mine, password });
+    // The same field, in both.
+    await setAccount(w.admin, where, "stripe", both, { user }, { merge: true });
+    const again = { ...fields, ...(await visitor.hidden(at("accounts/set?name=stripe"), at("accounts/set"))) };
+    const late = { ...again, ...{ stored: ["user", "password"], field: ["user", "password"] } };
+    await setAccount(w.admin, where, "stripe", both, { user: value() }, { merge: true });
+    const { status, error, unlessSeen } = await visitor.send(at("accounts/set"), late);
+    expect(status).toBe(409);
+    expect(error?.match(/changed stripe just now, in version \d+ of the accounts of \S+ in \w+/g)).toHaveLength(2);
+    expect(error?.match(/Nothing was written/g)).toHaveLength(1);
+    expect(Object.keys(unlessSeen ?? {})).toEqual(["version.staging", "version.production"]);
     expect((await visitor.send(at("accounts/set"), { ...late, ...unlessSeen })).status).toBe(200);
-    expect([await valuesIn("staging"), await valuesIn("production")]).toEqual([{ user }, { password, token }]);
+    for (const one of ["staging", "production"] as const) expect(await valuesIn(one)).toEqual({ user: mine, password });
+  });
+
+  test("tells nobody who may not read the fields which of them somebody else changed", async () => {
+    const { where } = await place(w);
+    const [dan, path] = [await personOf(w, where, "dan", ["see", "write"], ["staging"]), `/p/${where}/accounts/set`];
+    const fields = { ...(await dan.form(`${path}?name=stripe`, path)), field: ["token"], "value.staging": [canary(w)] };
+    await setAccount(w.admin, where, "stripe", ["staging"], { other: canary(w) }, { merge: true });
+    expect(await dan.send(path, { ...fields, stored: [] })).toMatchObject({ status: 409, unlessSeen: {} });
   });
 
   test("shows no name of a field where somebody may not see, and keeps the field", async () => {
@@ -713,7 +766,7 @@ describeOnce("the page that sets an account", (w) => {
     const [dan, path] = [await personOf(w, where, "dan", ["write"], ["staging"]), `/p/${where}/accounts/set`];
     expect((await dan.page(`${path}?name=stripe`)).html).not.toContain('name="stored"');
     const token = canary(w);
-    const fields = { field: ["token"], value: [token], environment: ["staging"] };
+    const fields = { field: ["token"], "value.staging": [token] };
     const { status } = await dan.send(path, { ...(await dan.form(`${path}?name=stripe`, path)), ...fields });
     const { values } = await revealAccount(w.admin, where, "stripe", "staging");
     expect([status, Object.keys(values)]).toEqual([200, ["password", "token"]]);
@@ -727,36 +780,49 @@ describeOnce("the page that sets an account", (w) => {
     await setAccount(w.admin, where, "stripe", ["staging", "production"], { a: canary(w) });
     const untouched = await stored(w);
     const value = canary(w);
-    const one = { field: ["user"], value: [value], environment: ["staging"] };
-    const [a, production] = [{ ...one, name: "a" }, ["production"]];
+    const none = { "value.development": [""], "value.staging": [""], "value.production": [""] };
+    const one = { ...none, field: ["user"], "value.staging": [value] };
+    const a = { ...one, name: "a" };
+    const production = { ...none, "value.production": [value] };
     const changed = `changed stripe just now, in version 3 of the accounts of ${where} in staging.`;
     const [set, stripe] = ["accounts/set", "accounts/set?name=stripe"];
     const refused: Refused = [
       [set, { ...one, name: "stripe" }, 409, '"stripe" is in staging already.'],
-      [set, { ...a, environment: production }, 400, again("a")],
-      [stripe, { ...one, drop: "yes" }, 400, again("stripe")],
+      [set, { ...a, ...production }, 400, again("a")],
+      [stripe, { ...one, field: ["a"], same: "yes" }, 400, again("stripe")],
       [set, { ...one, name: "" }, 400, "The account name must have 1 to 255 characters"],
       [set, { ...one, name: "a\u0007b" }, 400, "The account name must have 1 to 255 characters"],
       // Nobody would have to type it again.
-      [set, { ...one, name: "\u2800", environment: production }, 400, "not blanks alone"],
-      [set, { ...a, environment: [] }, 400, "Name at least one environment"],
+      [set, { ...one, name: "\u2800", ...production }, 400, "not blanks alone"],
+      [set, { ...a, ...none }, 400, 'The field "user" has no value. Nothing was changed.'],
       [set, { ...a, field: [""] }, 400, "Field 1 has a value and no name."],
-      [set, { ...a, value: [""] }, 400, 'The field "user" has no value. Nothing was changed.'],
-      [set, { ...a, field: [""], value: [""] }, 400, "An account needs at least one field."],
+      [set, { ...a, ...none, field: [""] }, 400, "No field has a value, and none is removed."],
       [set, { ...a, field: ["u", "v"] }, 400, "Part of the form is missing: load the page again."],
-      [set, { ...a, field: ["u", "u"], value: [value, "2"] }, 400, 'The field "u" is there twice.'],
-      [set, { ...a, value: [`${value}\0`] }, 400, 'The field "user" holds a NUL character'],
-      [set, { ...a, value: ["x".repeat(64 * 1024)] }, 422, "The account's fields take 65547 bytes"],
-      [stripe, { ...one, ...stale, drop: "yes", again: "stripe" }, 409, changed],
+      [
+        set,
+        {
+          ...a,
+          field: ["u", "u"],
+          "value.development": ["", ""],
+          "value.staging": [value, "2"],
+          "value.production": ["", ""],
+        },
+        400,
+        'The field "u" is there twice.',
+      ],
+      [set, { ...a, "value.staging": [`${value}\0`] }, 400, 'The field "user" holds a NUL character'],
+      [set, { ...a, "value.staging": ["x".repeat(64 * 1024)] }, 422, "The account's fields take 65547 bytes"],
+      [stripe, { ...one, ...stale, field: ["a"], stored: ["a"] }, 409, changed],
     ];
     for (const [page, fields, status, error] of refused) {
       const reply = await fill(page, fields);
       expect([page, fields, reply]).toMatchObject([page, fields, { status, error: expect.stringContaining(error) }]);
     }
     const deletions = [
-      [{ ...staleDelete, again: "stripe" }, 409, changed],
-      [{ ...staleDelete, again: "" }, 400, again("stripe")],
-      [{ ...staleDelete, name: "never" }, 404, "There is no account"],
+      [{ ...staleDelete, from: ["staging", "production"], again: "stripe" }, 409, changed],
+      [{ ...staleDelete, from: ["production"], again: "" }, 400, again("stripe")],
+      [{ ...staleDelete, again: "stripe" }, 400, "No environment is chosen."],
+      [{ ...staleDelete, from: ["staging"], name: "never" }, 404, "There is no account"],
     ] as const;
     for (const [fields, status, error] of deletions) {
       const reply = await visitor.send(at("accounts/delete"), fields);
@@ -769,7 +835,8 @@ describeOnce("the page that sets an account", (w) => {
     const { where, visitor, at } = await place(w);
     const name = `"><b onclick='x'>&\u202e`;
     const hidden = await visitor.hidden(at("accounts/set"));
-    const fields = { ...hidden, name, field: ["user"], value: [canary(w)], environment: ["staging"] };
+    const none = { "value.development": [""], "value.production": [""] };
+    const fields = { ...hidden, ...none, name, field: ["user"], "value.staging": [canary(w)] };
     const { to = "" } = await visitor.send(at("accounts/set"), fields);
     for (const page of [to, to.replace("/item?", "/set?"), at("accounts")]) {
       const { status, html } = await visitor.page(page);
@@ -789,7 +856,7 @@ describeOnce("the page that sets an account", (w) => {
 
   test("deletes one from every environment", async () => {
     const { where, at, fill } = await place(w);
-    const fields = { again: "stripe" };
+    const fields = { again: "stripe", from: ["staging", "production"] };
     const page = "accounts/set?name=stripe";
     expect(await fill(page, fields, "accounts/delete")).toEqual({ status: 200, to: at("accounts") });
     expect(await listAccounts(w.admin, where)).toEqual([]);

@@ -47,8 +47,8 @@ const forms: readonly (readonly [what: string, page: string, action: string, fie
   ["go back", "undo?kind=variables&environment=staging&to=1", "undo", {}],
   ["undo a change", "undo?kind=variables&environment=staging&version=2", "undo", {}],
   ["put back", "undo?kind=variables&environment=staging&to=2&name=A", "undo", {}],
-  ["set an account", "accounts/set?name=stripe", "accounts/set", { field: "user", value: "x", environment: "staging" }],
-  ["delete an account", "accounts/set?name=stripe", "accounts/delete", {}],
+  ["set an account", "accounts/set?name=stripe", "accounts/set", { field: "user", "value.staging": "x" }],
+  ["delete an account", "accounts/set?name=stripe", "accounts/delete", { from: ["staging"] }],
   ["reveal", "variables/item?name=A", "variables/reveal", { environment: "staging" }],
 ];
 

@@ -786,9 +786,7 @@ export const forms: readonly Proof[] = [
   },
   {
     promise: "A change of production asks for a name",
-    edits: [
-      ["src/people/projects/set.tsx", "  form.requireAgain(name, touchedBy(change));\n", "  void [form, name];\n"],
-    ],
+    edits: [["src/people/projects/set.tsx", "  form.requireAgain(name, change.targets);\n", "  void [form, name];\n"]],
     fails: [set, "refuses, with a sentence, and changes nothing"],
   },
   {
@@ -796,8 +794,8 @@ export const forms: readonly Proof[] = [
     edits: [
       [
         "src/people/projects/set.tsx",
-        "const taken = touchedBy(change).filter((one) => item.entries.has(one) && !item.unseen.includes(one));",
-        "const taken = touchedBy(change).slice(0, 0);",
+        "const taken = change.targets.filter((one) => item.entries.has(one) && !item.unseen.includes(one));",
+        "const taken = change.targets.slice(0, 0);",
       ],
     ],
     fails: [set, "refuses, with a sentence, and changes nothing"],
@@ -883,8 +881,8 @@ export const forms: readonly Proof[] = [
     edits: [
       [
         "src/people/editing/write-project.ts",
-        "      await requireUnwritten(admin, one.set, Number(shown), one.names, what);\n",
-        "      void [requireUnwritten, shown];\n",
+        "      if (!isSame) await requireUnwritten(admin, one.set, Number(shown), one.names, what);\n",
+        "      void [requireUnwritten, isSame];\n",
       ],
     ],
     fails: ["integration/dashboard-history", "is refused if somebody wrote since it was shown"],
@@ -922,17 +920,36 @@ export const forms: readonly Proof[] = [
     fails: ["integration/dashboard-set", "asks whether to keep them if they differ"],
   },
   {
-    promise: "An account leaves an environment only if that is said",
+    promise: "An account is written in other environments only if that is said",
     edits: [
       [
         "src/kinds/accounts/form.tsx",
-        'form.has("drop") ? environments.filter(isLeft) : []',
-        "environments.filter(isLeft)",
+        'if (!form.has("same") || first === undefined)',
+        "if (other !== undefined || first === undefined)",
       ],
     ],
-    fails: [
-      "integration/dashboard-set",
-      "keeps what nobody typed, and loses a field or an environment only if that is said",
+    fails: [set, "keeps what nobody typed, and loses a field or an environment only if that is said"],
+  },
+  {
+    promise: "Who may not read an account is not told which of its fields changed",
+    edits: [
+      [
+        "src/kinds/accounts/write.ts",
+        '|| machinesOnly || !may(admin.rights, "reveal", placeOf(project), environment))',
+        "|| machinesOnly)",
+      ],
     ],
+    fails: [set, "tells nobody who may not read the fields which of them somebody else changed"],
+  },
+  {
+    promise: "A tap copies nothing",
+    edits: [
+      [
+        "src/dashboard/script/lists.js",
+        'if (event instanceof PointerEvent && event.pointerType === "touch") return;',
+        "",
+      ],
+    ],
+    fails: ["blackbox/dashboard-grid", "a tap on an empty place of a row copies nothing"],
   },
 ];

@@ -130,7 +130,6 @@ export const slices: Readonly<Record<string, readonly string[]>> = {
     "people/history/page.tsx: versionsMax",
     "people/keys/new-key.tsx: rowsMax",
     "people/projects/item.tsx: earlierMax",
-    "kinds/accounts/form.tsx: shown",
     "kinds/variables/env-file.ts: unseenMax",
     "kinds/variables/operations.ts: namesMax",
     "dashboard/parts/parts.tsx: max",

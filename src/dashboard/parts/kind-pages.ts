@@ -31,17 +31,17 @@ export type ItemForm<E = unknown> = {
   readonly nameHelp: string;
   /** One sentence for the page: what saving does to stored values. */
   readonly about: string;
-  /** The names of an item's parts, as far as a person may know them, if it has parts. */
-  parts?(visit: Visit, name: string): Promise<readonly string[]>;
+  /** The names of an item's parts by environment, as far as a person may know them, if it has parts. */
+  parts?(visit: Visit, name: string): Promise<Parts>;
   /** The fields beside the name. */
-  fields(item: StoredItem<E>, now: number, parts: readonly string[]): ComponentChildren;
+  fields(item: StoredItem<E>, now: number, parts: Parts): ComponentChildren;
   /** Judges what the fields say. Nothing is written yet. */
   change(visit: Visit, name: string, item: StoredItem<E>): ItemChange;
   /** Deletes an item from these environments. */
-  remove(visit: Visit, name: string, from: Environment[] | undefined, to: string): Promise<Done>;
-  /** Whether it is deleted everywhere at once. By default, a person chooses the environments. */
-  readonly isWhole?: true;
+  remove(visit: Visit, name: string, from: Environment[], to: string): Promise<Done>;
 };
+
+export type Parts = ReadonlyMap<Environment, readonly string[]>;
 
 /** An item as it is stored. No environment has one that is new. */
 export type StoredItem<E = unknown> = {
@@ -61,8 +61,6 @@ export type StoredItem<E = unknown> = {
 export type ItemChange = {
   /** The environments that it writes, or deletes from. */
   readonly targets: readonly Environment[];
-  /** Others that would no longer have the item. */
-  readonly dropped?: readonly Environment[];
   /** Makes the change, if the sets are those that the form showed, and goes on to this path. */
   readonly write: (to: string) => Promise<Done>;
 };

@@ -26,7 +26,7 @@ import { remarkInputs } from "../../people/editing/remarks.ts";
 import { deletionOf, severalNames } from "../delete.ts";
 import { accounts } from "./entry.ts";
 import { revealAccount } from "./reveal.ts";
-import { type AccountWrite, listAccounts, planAccount } from "./write.ts";
+import { type AccountWrite, type Fields, listAccounts, planAccount } from "./write.ts";
 
 const name = completed(input("<name>", "the account"), "items");
 
@@ -53,7 +53,7 @@ export const set = operation({
     merge: flag("--merge", "keep the fields that are not given, and other environments; null removes a field"),
     machinesOnly,
     ...remarkInputs,
-    leave: formOnly<readonly Environment[]>(),
+    each: formOnly<ReadonlyMap<Environment, Fields>>(),
   },
   plan: async (admin, { project, name, values: given, environments, ...how }) => {
     if (!admin.isWithin) await findProject(admin, project, "write", environments); // before anything is read
@@ -65,8 +65,8 @@ export const set = operation({
     const document = { project, name, environments, status: created ? "created" : "updated", ...losses };
     return {
       ...change,
-      // A form says by itself where the account stays.
-      seen: { ...change.seen, ...(how.leave === undefined && { losses: deed }) },
+      // A form takes no more away than somebody says there.
+      seen: { ...change.seen, ...(how.each === undefined && { losses: deed }) },
       ...(deed && { deed }),
       document,
       sentence: `Nothing was written. ${setText(document, would, "would be ")}`,

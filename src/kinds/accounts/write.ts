@@ -1,12 +1,12 @@
-import { type Environment, environmentsOf, type Remarks } from "../../core/names.ts";
+import { type Environment, environmentsOf, type Remarks, remarkNames } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { unseenIn } from "../../core/words/unseen.ts";
 import type { AdminContext } from "../../people/desk/context.ts";
 import { findProject, findToChange, placeOf } from "../../people/desk/projects.ts";
 import { displayName, requireEnvironments, requireText } from "../../people/desk/validate.ts";
-import { itemsOf, type OpenSet, openItems, requireSets } from "../../people/editing/open.ts";
+import { itemsOf, type OpenSet, openItems, openVersion, requireSets } from "../../people/editing/open.ts";
 import { remarked, requireRemarks } from "../../people/editing/remarks.ts";
-import type { SetChanges } from "../../people/editing/write.ts";
+import { type SetChanges, zeroValues } from "../../people/editing/write.ts";
 import { type PlannedItems, planItems } from "../../people/editing/write-project.ts";
 import { newCoin } from "../../seal/canary.ts";
 import { may } from "../../serve/access/rights.ts";
@@ -26,8 +26,8 @@ export type AccountWrite = {
 export type AccountOptions = Remarks & {
   /** Whether fields that are not given stay. A field that is null is removed. */
   readonly merge?: boolean | undefined;
-  /** Where it stays if it is there, though it is not named. Default: everywhere if it is merged, else nowhere. */
-  readonly leave?: readonly Environment[] | undefined;
+  /** The fields of each environment that is named, if they are not the same. */
+  readonly each?: ReadonlyMap<Environment, Fields> | undefined;
   /** Whether no person reads it from now on. Default: it stays what it is in each environment. */
   readonly machinesOnly?: true | undefined;
 };
@@ -46,23 +46,25 @@ export async function planAccount(
   name: string,
   environmentNames: readonly string[],
   values: unknown,
-  { merge = false, leave, machinesOnly, ...given }: AccountOptions = {},
+  { merge = false, each, machinesOnly, ...given }: AccountOptions = {},
 ): Promise<PlannedItems<AccountWrite>> {
-  const { targets, fields, warnings } = validateAccount(name, environmentNames, values, merge);
+  const { targets, fields: same, warnings } = validateAccount(name, environmentNames, values, merge);
   const remarks = requireRemarks(name, given);
   const project = await findToChange(admin, where, "write");
   if (targets.some((one) => !project.permit.allows("write", one))) await findProject(admin, where, "write", targets);
   const sets = await requireSets(admin, project, accounts);
   const holders = sets.filter(({ names }) => names.includes(name)).map(({ environment }) => environment);
-  const stays = [...targets, ...(leave ?? (merge ? holders : []))];
-  const dropped = holders.filter((environment) => !stays.includes(environment));
+  const dropped = merge ? [] : holders.filter((environment) => !targets.includes(environment));
   const changes = new Map<OpenSet<AccountEntry>, SetChanges<AccountEntry>>();
+  const there = new Map<Environment, { readonly entry: AccountEntry; readonly old: Fields }>();
   const lost = new Set<string>();
   for (const set of sets.filter(({ environment }) => [...targets, ...dropped].includes(environment))) {
     const { environment } = set;
+    const fields = each?.get(environment) ?? same;
     const before = openItems({ project, descriptor: accounts, environment }, set);
     const old = fieldsIn(before, name);
     const item = before.items.get(name);
+    if (item && !item.isHidden) there.set(environment, { entry: item.entry, old });
     const isTarget = targets.includes(environment);
     const write = () => {
       const value = sealable(merge ? { ...old, ...fields } : fields);
@@ -83,20 +85,39 @@ export async function planAccount(
   }
   const outcome = { created: holders.length === 0, dropped, lost: [...lost].sort(), warnings };
   const looked = sets.map((set) => {
-    const of = { project, descriptor: accounts, environment: set.environment, version: set.stored.version };
-    return { set: of, names: [name] };
+    const { environment } = set;
+    const of = { project, descriptor: accounts, environment, version: set.stored.version };
+    if (!merge) return { set: of, names: [name] };
+    const fields = each?.get(environment) ?? same;
+    // What stays as it is may have changed. Who may not read the values is not told which of them did.
+    const isSame = async (shown: number) => {
+      if (!targets.includes(environment)) return true;
+      const now = there.get(environment);
+      if (now === undefined || machinesOnly || !may(admin.rights, "reveal", placeOf(project), environment))
+        return false;
+      const set = await openVersion(admin, of, shown);
+      const [entry, old] = [set.items.get(name)?.entry, fieldsIn(set, name)];
+      zeroValues(set);
+      const isNoted = remarkNames.some((one) => given[one] !== undefined && entry?.[one] !== now.entry[one]);
+      return entry !== undefined && !isNoted && Object.keys(fields).every((one) => old[one] === now.old[one]);
+    };
+    return { set: of, names: [name], isSame };
   });
   return planItems(admin, project, accounts, { changes, outcomeOf: () => outcome, looked });
 }
 
-/** The names of an account's fields, in the environments where a person may see and write it. Values are not shown. */
-export async function fieldNames(admin: AdminContext, where: string, name: string): Promise<readonly string[]> {
+/** The names of an account's fields, where it is and a person may see and write it. Values are not shown. */
+export async function fieldNames(
+  admin: AdminContext,
+  where: string,
+  name: string,
+): Promise<ReadonlyMap<Environment, readonly string[]>> {
   const project = await findProject(admin, where, "write");
   const sets = (await requireSets(admin, project, accounts)).filter(
     ({ names, environment }) => names.includes(name) && may(admin.rights, "see", placeOf(project), environment),
   );
   const opened = sets.map((set) => openItems({ project, descriptor: accounts, environment: set.environment }, set));
-  return [...new Set(opened.flatMap((set) => Object.keys(fieldsIn(set, name))))];
+  return new Map(opened.map((set) => [set.environment, Object.keys(fieldsIn(set, name))]));
 }
 
 /** Of whose values only those that are sealed again may be used. */
@@ -115,7 +136,8 @@ function sealable(fields: Fields): Buffer {
   throw new Refused("bound", words);
 }
 
-type Fields = Readonly<Record<string, string | null>>;
+/** By name. A field that is null is removed. */
+export type Fields = Readonly<Record<string, string | null>>;
 
 /** The environments of an account and its fields, all checked before anything is written. */
 export function validateAccount(name: string, environmentNames: readonly string[], values: unknown, merge = false) {

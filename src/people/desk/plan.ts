@@ -61,15 +61,32 @@ export function applying<T>(
   });
 }
 
-/** The one place that compares what somebody saw with what there is. @throws Refused `conflict` if that differs */
+/**
+ * The one place that compares what somebody saw with what there is. What may be written over is said together.
+ * @throws Refused `conflict` if that differs
+ */
 export async function requireAsSeen({ seen: now, differs }: Omit<PlannedChange<unknown>, "apply">, shown: Seen) {
+  const found: Refused[] = [];
   for (const [what, value] of Object.entries(now)) {
     const before = shown[what];
     if (before === undefined || before === value) continue;
     if (differs === undefined) throw changedSince(what, before, value);
-    await differs(what, before);
+    try {
+      await differs(what, before);
+    } catch (error) {
+      if (!(error instanceof Refused) || error.form.unlessSeen === undefined) throw found[0] ?? error;
+      found.push(error);
+    }
   }
+  const last = found.pop();
+  if (last === undefined) return;
+  const said = found.map(({ message }) => message.slice(0, message.lastIndexOf(nothingWritten)));
+  const unlessSeen = Object.assign({}, ...[...found, last].map(({ form }) => form.unlessSeen));
+  throw new Refused("conflict", [...said, last.message].join(" "), { cause: last, unlessSeen });
 }
+
+/** How the refusal of a write begins its last sentence. */
+export const nothingWritten = " Nothing was written: look at ";
 
 /** The refusal of what is no longer as somebody saw it. */
 export function changedSince(what: string, shown: string | number, now: string | number): Refused {

@@ -8,6 +8,7 @@ import { everyRight, may, type Right } from "../../serve/access/rights.ts";
 import type { Entry, KindDescriptor } from "../../serve/sets/kind.ts";
 import { VerifiedSet } from "../../serve/sets/verified-set.ts";
 import type { AdminContext } from "../desk/context.ts";
+import { nothingWritten } from "../desk/plan.ts";
 import { type FoundProject, placeOf, projectPath, uses } from "../desk/projects.ts";
 import { remarked } from "./remarks.ts";
 import { StoredValue } from "./stored-value.ts";
@@ -112,7 +113,7 @@ export async function requireUnwritten(
   const where = setName(of);
   if (names === undefined || since === undefined) {
     const words = `${where.replace("the", "The")} are at version ${version} now, not ${shown}.`;
-    throw new Refused("conflict", `${words} Nothing was written: look at them again.`, names && { unlessSeen });
+    throw new Refused("conflict", `${words}${nothingWritten}them again.`, names && { unlessSeen });
   }
   const written = new Set(names);
   const now = admin.now();
@@ -125,7 +126,7 @@ export async function requireUnwritten(
     }
   }
   if (newest.size === 0) return;
-  const words = `${listed([...newest.values()])}. Nothing was written: look at it again.`;
+  const words = `${listed([...newest.values()])}.${nothingWritten}it again.`;
   throw new Refused("conflict", words, { unlessSeen });
 }
 

@@ -76,6 +76,8 @@ export type Looked = {
   readonly names?: Iterable<string>;
   /** What its version is called in `seen`. */
   readonly what?: string;
+  /** Whether what would be written over is the same in the version that somebody saw. Default: unless it was written. */
+  readonly isSame?: (shown: number) => Promise<boolean | undefined>;
 };
 
 /** A change of items as it is planned, and what it would do. */
@@ -104,7 +106,11 @@ export function planItems<E extends Entry, T>(
     differs: async (what, shown) => {
       const one = seenAs.get(what);
       if (one === undefined) throw changedSince(what, shown, "");
-      await requireUnwritten(admin, one.set, Number(shown), one.names, what);
+      // A version that is damaged, or not kept, is compared with none.
+      const isSame = await one.isSame?.(Number(shown)).catch((error) => {
+        if (!(error instanceof Refused)) throw error;
+      });
+      if (!isSame) await requireUnwritten(admin, one.set, Number(shown), one.names, what);
     },
     apply: () => {
       const write = async (admin: AdminContext, locked: LockedProject) => {

@@ -30,7 +30,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
   const deletable = [...holders, ...item.unseen];
   const name = deletable.length === 0 ? undefined : asked;
   const hidden = { ...seenOf(item.project, item.sets), ...(name === undefined ? { new: "yes" } : { name }) };
-  const parts = name === undefined ? [] : ((await form.parts?.(visit, name)) ?? []);
+  const parts = (name === undefined ? undefined : await form.parts?.(visit, name)) ?? new Map();
   const changedAt = Math.max(...[...item.entries.values()].map(({ updatedAt }) => updatedAt));
   const main = (
     <>
@@ -58,11 +58,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
         <details class="danger">
           <summary>Delete it</summary>
           <Change action={projectPagePath(where, `${kind}/delete`)} button="Delete" danger hidden={hidden}>
-            {form.isWhole ? (
-              <p>It would be gone from {joined(deletable)}.</p>
-            ) : (
-              <Boxes legend="From" name="from" options={deletable} />
-            )}
+            <Boxes legend="From" name="from" options={deletable} />
             {deletable.includes("production") && (
               <NameAgain id="again-delete" name={name} what={`name of the ${what}`} />
             )}
@@ -83,7 +79,7 @@ export async function set(visit: Visit): Promise<Answer> {
   const item = await findItem(visit, kind, name);
   const typed = remarkNames.map((one) => inField(one, () => requireRemarks(name, { [one]: visit.form.touched(one) })));
   const change = form.change(visit, name, { ...item, remarks: Object.assign({}, ...typed) });
-  const taken = touchedBy(change).filter((one) => item.entries.has(one) && !item.unseen.includes(one));
+  const taken = change.targets.filter((one) => item.entries.has(one) && !item.unseen.includes(one));
   if (isNew && taken.length > 0) {
     const words = `${JSON.stringify(name)} is in ${joined(taken)} already.`;
     throw new Refused("exists", `${words} Nothing was changed: change that one.`, { field: "name" });
@@ -110,24 +106,18 @@ function saidInAll(entries: Entries, remark: keyof Remarks): string | undefined 
 export async function remove(visit: Visit): Promise<Answer> {
   const { kind, form } = formIn(visit);
   const name = visit.form.read("name");
-  const { entries, unseen } = await findItem(visit, kind, name);
-  const from = form.isWhole ? undefined : visit.form.environments("from");
-  if (from?.length === 0) {
+  const from = visit.form.environments("from");
+  if (from.length === 0) {
     throw new Refused("invalid", "No environment is chosen. Nothing was deleted.", { field: "from" });
   }
-  const targets = from ?? [...entries.keys(), ...unseen];
   const write = (to: string) => form.remove(visit, name, from, to);
-  return made(visit, name, { targets, write }, projectPagePath(visit.where, kind));
+  return made(visit, name, { targets: from, write }, projectPagePath(visit.where, kind));
 }
 
 /** Makes a change, in production only if the name was typed again. */
 function made({ form }: Visit, name: string, change: ItemChange, to: string): Promise<Answer> {
-  form.requireAgain(name, touchedBy(change));
+  form.requireAgain(name, change.targets);
   return change.write(to);
-}
-
-function touchedBy({ targets, dropped = [] }: ItemChange) {
-  return [...targets, ...dropped];
 }
 
 function formIn(visit: Visit): { readonly kind: string; readonly form: ItemForm } {
