@@ -102,7 +102,7 @@ function framed(title: string, main: VNode, { actor, rights, path, pending = 0, 
 function Find({ sought }: { readonly sought: string | undefined }) {
   return (
     <search>
-      <form action="/find">
+      <form method="post" action="/find">
         <input
           type="search"
           name="q"

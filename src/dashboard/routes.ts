@@ -10,7 +10,7 @@ import { keyPage, keysPage, revokeNamed } from "../people/keys/page.tsx";
 import { mePage } from "../people/persons/me.tsx";
 import { personPage } from "../people/persons/page.tsx";
 import { findNames } from "../people/projects/find-operations.ts";
-import { findPage, offered } from "../people/projects/find-page.tsx";
+import { findPage, findTyped, offered } from "../people/projects/find-page.tsx";
 import { gridPage } from "../people/projects/grid.tsx";
 import { itemPage, reveal } from "../people/projects/item.tsx";
 import { makeProject } from "../people/projects/operations.ts";
@@ -34,6 +34,7 @@ export const routes: readonly Route[] = [
   { method: "POST", path: "/organizations", rights: rightsOf(makeOrganization), answer: createOrganization },
   { method: "GET", path: "/me", rights: everyRight, answer: mePage },
   { method: "GET", path: "/find", rights: rightsOf(findNames), answer: findPage },
+  { method: "POST", path: "/find", rights: rightsOf(findNames), answer: findTyped },
   { method: "GET", path: "/find/offers", rights: rightsOf(findNames), answer: offered },
   { method: "GET", path: "/projects", rights: ["see"], answer: projectsPage },
   { method: "POST", path: "/projects", rights: rightsOf(makeProject), answer: createProject },

@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Environment, environments } from "../../src/core/names.ts";
 import { hasPart, mayHavePart } from "../../src/core/words/name-part.ts";
+import { revokeKey } from "../../src/people/keys/keys.ts";
 import { addPerson, grantRights, revokeRights } from "../../src/people/persons/persons.ts";
 import { find, type Hit } from "../../src/people/projects/find.ts";
 import { everyRight, type Holding, may, meets } from "../../src/serve/access/rights.ts";
@@ -236,6 +237,32 @@ describeBoth("the page that finds names", (w) => {
     for (const path of ["/find", "/find?q=", "/find?q=+"]) {
       expect((await visitor.page(path)).html).toContain("Type a part of a name");
     }
+  });
+
+  test("tells whose a pasted key is, and puts no key into an address", async () => {
+    const { organization, key } = await furnish(w);
+    const visitor = await visitorOf(w);
+    const paste = async (q: string, who = visitor) => (await who.submit("/find", { q })).headers.get("location") ?? "";
+    expect(await paste("two words")).toBe("/find?q=two+words");
+    expect(await paste(` curl -H "Bearer ${key.key}" `)).toBe(`/keys/${key.id}`);
+    const { html } = await visitor.page(`/keys/${key.id}`);
+    expect(html).toContain("What you pasted is this key. It is active.");
+    expect(html).toContain(">Revoke</button>");
+    await revokeKey(w.admin, key.id);
+    expect(await paste(key.key)).toBe(`/keys/${key.id}`);
+    expect((await visitor.page(`/keys/${key.id}`)).html).toContain("It is revoked.");
+    for (const text of [key.key.slice(0, 40), `${key.key.slice(0, -1)}${key.key.endsWith("0") ? "1" : "0"}`]) {
+      expect(await paste(text)).toBe("/find");
+      expect((await visitor.page("/find")).html).toContain("This looks like a key, and is none that you may see.");
+    }
+    // Of another organization's key, nobody is told more than of a text that is none.
+    const other = await w.organization();
+    const ben = { issuer: "https://id.example", subject: `ben-of-${organization.slug}` };
+    await addPerson(w.admin, { name: `ben-${organization.slug}`, organization: other.slug, signIn: ben });
+    await w.project(other, "api");
+    const see = { rights: ["see" as const], projects: ["api"], environments: ["staging" as const] };
+    await grantRights(w.admin, `ben-${organization.slug}`, see);
+    expect(await paste(key.key, personsVisitor(w, ben))).toBe("/find");
   });
 
   test("and what is offered while one types is what it finds: the first eight, and how many there are", async () => {

@@ -952,4 +952,15 @@ export const forms: readonly Proof[] = [
     ],
     fails: ["blackbox/dashboard-grid", "a tap on an empty place of a row copies nothing"],
   },
+  {
+    promise: "A key that is pasted into the search goes into no address",
+    edits: [
+      [
+        "src/people/projects/find-page.tsx",
+        "if (!keyLike.test(text)) return",
+        'void keyLike;\n  if (text !== "") return',
+      ],
+    ],
+    fails: ["integration/find", "tells whose a pasted key is, and puts no key into an address"],
+  },
 ];

@@ -52,7 +52,7 @@ for (const [at, field] of every("input", "[data-filter]").entries()) {
       stretch(body, shown.size);
     }
     count.textContent = field.value === "" ? "" : `${all} of ${names.size}`;
-    everywhere.hidden = all > 0 || !searchField;
+    everywhere.hidden = all > 0 || !searchField || isKey(field.value);
     everywhere.href = `/find?q=${encodeURIComponent(field.value)}`;
     everywhere.textContent = `Find ${field.value} everywhere`;
   };

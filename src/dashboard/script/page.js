@@ -90,6 +90,11 @@ function say(words) {
 /** The search of everything, if the page has it. */
 const [searchField] = every("input", "[name=q]", document.querySelector("header") ?? new DocumentFragment());
 
+/** Whether a text is a key, or a part of one: it must be in no address. @param {string} text */
+function isKey(text) {
+  return /kh_\w{16}/.test(text);
+}
+
 function unanswered() {
   return navigator.onLine ? "The dashboard did not answer. Does it still run?" : "This device is offline.";
 }
@@ -113,7 +118,7 @@ function keptInAddress(name) {
     history.replaceState(history.state, "", url);
   };
   const keep = (/** @type {string} */ value) => {
-    next = value;
+    next = isKey(value) ? "" : value;
     clearTimeout(timer);
     timer = setTimeout(now, 300);
   };

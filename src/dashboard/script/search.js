@@ -87,7 +87,8 @@ async function offer() {
  * @param {string} q
  * @returns {Promise<Offered>}
  */
-function offersFor(q) {
+async function offersFor(q) {
+  if (isKey(q)) return { said: "A key: press Enter to be told whose it is." };
   const asked = new URLSearchParams({ q, page: location.pathname });
   const answer = fetch(`/find/offers?${asked}`, { headers: { accept: "application/json" } });
   return answer.then((found) => found.json()).catch(() => ({ error: unanswered() }));

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { excerpt } from "../../core/visible.ts";
 import { lookalikes } from "../../core/words/lookalikes.ts";
 import { counted } from "../../core/words/text.ts";
+import { typedIn } from "../../dashboard/parts/carry-out.ts";
 import {
   Actions,
   type Cells,
@@ -21,6 +22,8 @@ import type { Answer, Offer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { findProject } from "../desk/projects.ts";
+import { findKeys } from "../keys/found-keys.ts";
+import { identifyKeys, requireSeesKeys } from "../keys/keys.ts";
 import { personPath } from "../persons/page.tsx";
 import { find, type Hit, type SearchResult, whatIs } from "./find.ts";
 import { actionsOf } from "./grid.tsx";
@@ -63,6 +66,22 @@ async function destinations(visit: Visit): Promise<Offer[]> {
     ...(visit.may("audit") ? [{ name: "Search the audit", about: "", to: "/audit" }] : []),
   ];
 }
+
+/**
+ * What was typed into the field leads to its page. A key leads to its own, and is never in an address: histories and
+ * proxies keep those.
+ */
+export async function findTyped({ admin, form }: Visit): Promise<Answer> {
+  const text = form.read("q").trim();
+  if (!keyLike.test(text)) return { to: withQuery("/find", { q: text }) };
+  requireSeesKeys(admin);
+  const [key] = await identifyKeys(admin, await findKeys(typedIn(text).chunks()));
+  if (key === undefined) return { to: "/find", notice: "This looks like a key, and is none that you may see." };
+  return { to: `/keys/${key.id}`, notice: `What you pasted is this ${key.type}. It is ${key.status}.` };
+}
+
+/** A key, or a part of one. The script has the same. */
+const keyLike = /kh_\w{16}/;
 
 /** Everything whose name or note has a part, each with a link to its page. The field for the part is in the frame. */
 export async function findPage(visit: Visit): Promise<Answer> {
