@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { fillPlaceholders, type SQL, sql } from "drizzle-orm";
 import postgres from "postgres";
 import { environments } from "../../src/core/names.ts";
+import { type AppendCondition, conditionFrom } from "../../src/core/set-rows.ts";
 import { openServing } from "../../src/installation/serving.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import type { Organization } from "../../src/people/desk/organizations.ts";
@@ -82,6 +83,7 @@ describeBoth("every statement of a request, among 2,000 projects", (w, dialect) 
     test(`finds every row by an index, with ${state} gathered`, async () => {
       if (state === "statistics") await w.run("analyze");
       expect(ran.length).toBeGreaterThan(100);
+      expect(stage.conditions.length > 0).toBe(dialect === "postgres");
       expect(await faultsOf(w, stage.databases, ran)).toEqual([]);
     });
   }
@@ -250,7 +252,14 @@ async function setStage(w: World) {
   };
   const keyhole: OpenKeyhole = await openKeyhole({ ...w.installation, openServing: () => openServing(open) }, () => {});
   let seconds = 0;
-  const client = clientOf({ ...keyhole, gate: { ...keyhole.gate, nowUs: () => ++seconds * 10_000_000 } });
+  /** What a caller alone asks with its entry. */
+  const conditions: Ran[] = [];
+  const lookUp: typeof keyhole.gate.lookUp = async (lookup) => {
+    const found = await keyhole.gate.lookUp(lookup);
+    if (found?.again) conditions.push(conditionOf(found.again));
+    return found;
+  };
+  const client = clientOf({ ...keyhole, gate: { ...keyhole.gate, lookUp, nowUs: () => ++seconds * 10_000_000 } });
   const narrow = { ...everything, projects: ["big", "p0003", "p0004"], environments: ["staging"] };
   const [every, crowded] = [await w.key(organization, everything), await w.key(other, everything)];
   const keys = { every, crowded, narrow: await w.key(organization, narrow) };
@@ -259,7 +268,25 @@ async function setStage(w: World) {
     await client.ask(path, { key });
     return ran.filter(({ text }) => !text.includes("insert into")); // the last uses of keys
   };
-  return { w, organization, where: project.where, keyhole, databases, client, keys, ran, statementsOf, paths };
+  return {
+    w,
+    organization,
+    where: project.where,
+    keyhole,
+    databases,
+    client,
+    keys,
+    ran,
+    conditions,
+    statementsOf,
+    paths,
+  };
+}
+
+/** A condition as the journal's connection asks it, without the entry. */
+function conditionOf({ text, parameters }: AppendCondition): Ran {
+  const numbered = text.replace(/\$(\d+)/g, (_, number) => `$${Number(number) - conditionFrom + 1}`);
+  return { use: "journal", text: `select 1 as one where exists (${numbered})`, params: parameters };
 }
 
 const names = numbered("N", 100).join(",");
@@ -301,7 +328,7 @@ async function runEverything(stage: Awaited<ReturnType<typeof setStage>>): Promi
   ran.length = 0;
   const together = paths.flatMap((path) => [keys.every, keys.narrow].map((key) => client.ask(path, { key })));
   await Promise.all(together);
-  all.push(...ran);
+  all.push(...ran, ...stage.conditions);
   return all;
 }
 
