@@ -103,11 +103,11 @@ export class Journal {
   }
 
   /**
-   * The same in a segment of their own, which is stored if the condition holds in the same statement.
+   * The same in a segment of their own, which is stored, and the read counted, if the condition holds in the same statement.
    * @throws Unmet also if they would share a batch with others. Then nothing is stored, and no number used
    */
-  recordIf(condition: AppendCondition, entries: readonly AuditEntry[]): Promise<string | undefined> {
-    return this.#record(entries, undefined, condition);
+  recordIf(condition: AppendCondition, entries: readonly AuditEntry[], read?: JobRead): Promise<string | undefined> {
+    return this.#record(entries, read, condition);
   }
 
   async #record(

@@ -32,7 +32,7 @@ type LookupRow = Omit<KeyRow, "target"> & {
   readonly people: number | null;
   /** Which server answered. */
   readonly server: string;
-  /** A hash of the whole row; null unless it is a key's with a short list of projects, and nothing is excepted. */
+  /** A hash of the whole row; null unless its list of projects and its terms are short, and nothing is excepted. */
   readonly state?: string | null;
 };
 /** A row for each set, or one without. */
@@ -129,7 +129,7 @@ function postgresLookups(database: Database, counted: readonly CountedKind[]): F
   // A lone lookup costs less without JSON.
   const one = sql`(${rowsFor(sql`(select 0 as n, ${textValue("digest")} as digest, ${textValue("slug")} as slug,
     ${textValue("kind")} as kind, ${integerValue("environments")} as environments) as ask`)} offset 0) as found`;
-  const state = sql`case when excepted = 0 and trust is null and coalesce(octet_length(projects), 0) <= 4096
+  const state = sql`case when excepted = 0 and coalesce(octet_length(projects), 0) + coalesce(octet_length(trust), 0) <= 4096
     then encode(sha256(convert_to(found::text, 'UTF8')), 'hex') end`;
   const findOne = database.query<RowWithVersions>(sql`select found.*, ${state} as state from ${one}`);
   const findAll = database.query<RowWithVersions>(

@@ -3,9 +3,13 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readConfig } from "../../src/core/settings/settings.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
+import { createTrust } from "../../src/people/keys/trusts.ts";
 import { setPlan } from "../../src/people/projects/organizations.ts";
+import { TrustDirectory } from "../../src/serve/access/trust-directory.ts";
 import { type OpenKeyhole, openKeyhole } from "../../src/serve/process/compose.ts";
+import { trustFinder } from "../../src/store/lookups.ts";
 import { requestOf } from "../support/answer.ts";
+import { audience, compact, newSigningKey, publicJwk, usualClaims } from "../support/issuer.ts";
 import { deleteProject, renameProject, setVariables } from "../support/plans.ts";
 import { startProxy } from "../support/proxy.ts";
 import { savedTables } from "../support/saved.ts";
@@ -36,6 +40,41 @@ describePostgres("a caller alone", (w) => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(asked).toEqual({ lookups: 5, entries: 5, both: 1, uses: 6 });
     expect(await gapsIn(w)).toEqual([]);
+  });
+
+  test("with a token pays for its trust's lookup again only if it was refused, or is new", async () => {
+    const { id, token } = await trusted(w, 4);
+    const { client, asked } = watching(w);
+    const before = await entriesIn(w);
+    const [one, two] = [token("1"), token("2")];
+    const statuses = [];
+    for (const key of [one, one, one, one, two, one]) {
+      statuses.push((await client.ask(read, { key })).status);
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 401]);
+    expect(asked).toEqual({ lookups: 3, entries: 3, both: 4, uses: 6 });
+    const counts = await w.sql`select reads::int from job_reads where trust_id = ${id} order by 1`;
+    expect(counts).toEqual([{ reads: 1 }, { reads: 6 }]);
+    expect((await entriesIn(w)) - before).toBe(5);
+    expect(await gapsIn(w)).toEqual([]);
+  });
+
+  describeMoments((when, isBetween) => {
+    test(`gets nothing, and no read of its job is counted, if its trust is revoked ${when}`, async () => {
+      const { id, token } = await trusted(w, 4);
+      let due: () => Promise<unknown> = async () => {};
+      const { client, asked } = watching(w, () => due());
+      const key = token("1");
+      for (let count = 0; count < 2; count++) expect((await client.ask(read, { key })).status).toBe(200);
+      const before = await entriesIn(w);
+      const revoke = () => revokeKey(w.admin, id);
+      if (isBetween) due = revoke;
+      else await revoke();
+      expect((await client.ask(read, { key })).status).toBe(401);
+      expect(asked).toEqual({ lookups: 1, entries: 1, both: isBetween ? 2 : 1, uses: 2 });
+      expect(await w.sql`select reads::int from job_reads where trust_id = ${id}`).toEqual([{ reads: 2 }]);
+      expect(await entriesIn(w)).toBe(before);
+    });
   });
 
   const changes: readonly [what: string, change: (of: Place & { key: Key }) => Promise<unknown>, status: number][] = [
@@ -182,11 +221,14 @@ function describeMoments(declare: (when: string, isBetween: boolean) => void): v
 /** A client that counts what it asks of the database, and does something before each statement of both. */
 function watching(w: World, between: () => Promise<unknown> = async () => {}, keyhole?: OpenKeyhole) {
   const asked = { lookups: 0, entries: 0, both: 0, uses: 0 };
+  let looks = 0; // so that it looks each time
+  const trusts = new TrustDirectory(trustFinder(w.admin.database), w.admin.systemKeys.grant, () => 1000 * looks++);
   const make = keyhole === undefined ? w.client : clientFor(w, keyhole);
   const client = make(({ gate, journal }) => ({
     gate: {
       ...gate,
       nowUs: () => 0,
+      findTrusts: (token) => trusts.find(token),
       lookUp: (lookup) => {
         asked.lookups += 1;
         return gate.lookUp(lookup);
@@ -200,14 +242,35 @@ function watching(w: World, between: () => Promise<unknown> = async () => {}, ke
         asked.entries += 1;
         return journal.record(entries, read);
       },
-      recordIf: async (condition, entries) => {
+      recordIf: async (...call) => {
         asked.both += 1;
         await between();
-        return journal.recordIf?.(condition, entries);
+        return journal.recordIf?.(...call);
       },
     },
   }));
   return { client, asked };
+}
+
+/** A trust that gives each job so many reads, and its tokens by job. */
+async function trusted(w: World, readsPerJob: number) {
+  const { organization } = await w.place(content);
+  const signer = newSigningKey("ES256");
+  const issuer = `https://${crypto.randomUUID()}.example.com`;
+  const { trust } = await createTrust(w.admin, {
+    organization: organization.slug,
+    projects: ["web"],
+    environments: ["production"],
+    issuer,
+    audience,
+    claims: new Map(Object.entries({ sub: "job", repository_id: "1" })),
+    jwks: JSON.stringify({ keys: [publicJwk("one", signer)] }),
+    readsPerJob,
+  });
+  const token = (jti: string) =>
+    compact({ alg: "ES256", kid: "one", typ: "JWT" }, usualClaims(issuer, { jti, iat, exp: iat + 300 }), signer);
+  const iat = Math.floor(Date.now() / 1000);
+  return { id: trust.id, token };
 }
 
 function clientFor(_: World, keyhole: OpenKeyhole): World["client"] {

@@ -118,6 +118,30 @@ export const remembered: readonly Proof[] = [
     on: "PostgreSQL",
   },
   {
+    promise: "The read of a job is counted only on the condition of its entry",
+    edits: [
+      [
+        "src/record/store/journal.ts",
+        "`${found}${holds}`, insert, here",
+        '`${found}${holds.replace("and exists", "or exists")}`, insert, here',
+      ],
+    ],
+    fails: [alone, "gets nothing, and no read of its job is counted, if its trust is revoked …"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "Nothing is presumed for a text that was not recognized before",
+    edits: [["src/serve/api/alone.ts", " && paid !== undefined", ""]],
+    fails: [alone, "with a token pays for its trust's lookup again only if it was refused, or is new"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A job that had its answers is refused by what any other request runs",
+    edits: [["src/serve/api/alone.ts", "if (error instanceof Overused) throw new Unmet();", ""]],
+    fails: [alone, "with a token pays for its trust's lookup again only if it was refused, or is new"],
+    on: "PostgreSQL",
+  },
+  {
     promise: "Entries with a condition share no segment",
     edits: [["src/record/journal.ts", "withoutConditions(this.#nextBatch())", "this.#nextBatch()"]],
     fails: ["integration/journal", "has no condition for what shares a batch"],

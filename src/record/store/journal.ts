@@ -2,7 +2,7 @@ import { BoundedMap } from "../../core/bounded-map.ts";
 import { Deadline } from "../../core/deadline.ts";
 import { Fault } from "../../core/fault.ts";
 import { Refused } from "../../core/refused.ts";
-import type { AppendCondition } from "../../core/set-rows.ts";
+import { type AppendCondition, conditionFrom } from "../../core/set-rows.ts";
 import { databaseErrorCode, isConnectionFailure, queryDeadlineMs } from "../../store/database.ts";
 import { connect, type Servers, serverStart } from "../../store/postgres.ts";
 import { neverExtended, notExtended } from "../../store/postgres-guard.ts";
@@ -142,7 +142,7 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
           return { outcome: "durable" };
         }
         const isCounted = reads.length > 0;
-        const more = isCounted ? [rowsOf(reads)] : (condition?.parameters ?? []);
+        const more = [...(condition?.parameters ?? []), ...(isCounted ? [rowsOf(reads)] : [])];
         const parameters = [...valuesOf(segment), home, ...more];
         const before = notices;
         const stored = await store(segment.at, parameters, isCounted, condition);
@@ -328,26 +328,27 @@ const server = serverStart;
 function statementsOf(month: string, isCounted: boolean, condition?: AppendCondition): readonly string[] {
   const holds = condition === undefined ? "" : ` and exists (${condition.text})`;
   const into = (partition: string, isSound: string) => {
-    const found = `from ${catalogueOf(partition)} and ${isSound}${holds}`;
+    const found = `from ${catalogueOf(partition)} and ${isSound}`;
     const insert = `insert into public.${partition} (${columns}) select $1, $2, $3, $4, $5, $6, $7 ${found}`;
     const here = `returning ${server} as server, pg_catalog.sqrt(-($8::text not in ('', ${server}))::integer)`;
-    return isCounted ? counting(found, insert, here) : `${insert} ${here}`;
+    if (!isCounted) return `${insert}${holds} ${here}`;
+    return counting(`$${conditionFrom + (condition?.parameters.length ?? 0)}`, `${found}${holds}`, insert, here);
   };
   return [into(month, neverExtended), into(month, notExtended), into(defaultPartition, notExtended)];
 }
 
 /**
- * Counts the reads in $9, and stores the row unless a job would have too many: one statement, and so one commit. The
- * order keeps two servers from waiting for each other.
+ * Counts the reads of a parameter, and stores the row unless a job would have too many: one statement, and so one commit.
+ * The order keeps two servers from waiting for each other.
  * @returns a statement with no row unless the partition takes rows
  */
-const counting = (found: string, insert: string, here: string) => `
-  with asked as materialized (${askedIn("$9")}), counted as (
+const counting = (reads: string, found: string, insert: string, here: string) => `
+  with asked as materialized (${askedIn(reads)}), counted as (
     ${raised(`where exists (select 1 ${found})`)}
     returning trust_id as trust, pg_catalog.encode(job, 'hex') as job, reads
   ), stored as (
-    ${insert} and not exists (select 1 from counted join asked using (trust, job) where counted.reads > asked.most)
-    ${here}
+    ${insert} and exists (select 1 from counted)
+    and not exists (select 1 from counted join asked using (trust, job) where counted.reads > asked.most) ${here}
   )
   select pg_catalog.json_agg(pg_catalog.json_build_array(trust || ' ' || job, reads))::text as counted, (select server from stored) as server
   from counted having count(*) > 0`;

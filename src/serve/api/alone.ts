@@ -1,4 +1,5 @@
 import { BoundedMap } from "../../core/bounded-map.ts";
+import { Overused } from "../../record/job-reads.ts";
 import { Unmet } from "../../record/journal.ts";
 import type { KeyRow } from "../access/authenticate.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
@@ -55,10 +56,9 @@ function attemptsOf(parts: ApiParts, isAlone: () => boolean) {
     return decision;
   };
   const lookUp: typeof gate.lookUp = async (lookup) => {
-    const digest = Buffer.from(lookup.digest).toString("latin1");
-    asked = `${digest} ${lookup.slug} ${lookup.kind} ${lookup.environments}`;
+    asked = `${Buffer.from(lookup.digest).toString("hex")} ${lookup.slug} ${lookup.kind} ${lookup.environments}`;
     const row = isSecond || lookup.values === 0 ? undefined : known.get(asked);
-    if (row?.again?.isCurrent() && gate.limiter.payerOf(digest)?.keyId === row.keyId) {
+    if (row?.again?.isCurrent() && paid !== undefined) {
       await new Promise(setImmediate); // so that requests of the same turn share a lookup
       if (isAlone()) {
         presumed = row;
@@ -68,23 +68,25 @@ function attemptsOf(parts: ApiParts, isAlone: () => boolean) {
     found = await gate.lookUp(lookup);
     return found;
   };
-  const recordIf = async (row: KeyRow, entries: Parameters<typeof journal.record>[0]) => {
+  const recordIf = async (row: KeyRow, ...[entries, read]: Parameters<typeof journal.record>) => {
     known.delete(asked);
     try {
-      const receipt = row.again && (await journal.recordIf?.(row.again, entries));
+      const receipt = row.again && (await journal.recordIf?.(row.again, entries, read));
       hasEnded = receipt !== undefined && row.again?.isCurrent() === true && gate.refusal() === undefined;
       if (!hasEnded) throw new Unmet();
       known.set(asked, row);
       gate.used(row.keyId);
       return receipt;
     } catch (error) {
+      // A job that had its answers is refused by the second attempt, with all that is due then.
+      if (error instanceof Overused) throw new Unmet();
       // A second attempt would only wait for the same failure.
       hasEnded ||= !(error instanceof Unmet);
       throw error;
     }
   };
   const record: typeof journal.record = async (entries, read) => {
-    if (presumed !== undefined && !isSecond) return recordIf(presumed, entries);
+    if (presumed !== undefined && !isSecond) return recordIf(presumed, entries, read);
     const receipt = await journal.record(entries, read);
     if (journal.recordIf && found?.again && receipt !== undefined) known.set(asked, found);
     return receipt;
@@ -112,4 +114,4 @@ function rowsOf(lookUp: ApiParts["gate"]["lookUp"]): BoundedMap<KeyRow> {
 
 /** Those of 16,000 keys. */
 const rowsBytesMax = 32 * 1024 * 1024;
-const bytesOf = ({ projects }: KeyRow) => 2048 + (projects?.length ?? 0);
+const bytesOf = ({ projects, trust }: KeyRow) => 2048 + (projects?.length ?? 0) + (trust?.length ?? 0);
