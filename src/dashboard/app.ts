@@ -142,7 +142,7 @@ async function answered(
     if ("main" in answer) {
       session.notices.delete(at);
       noteProject(session, params);
-      if (hasSomewhere(rights, "see", "decide")) reader = { ...reader, pending: await countPending(admin) };
+      if (hasSomewhere(rights, "decide")) reader = { ...reader, pending: await countPending(admin) };
     }
     return shown(parts, answer, session, reader, byScript);
   } catch (error) {

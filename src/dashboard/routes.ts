@@ -7,6 +7,7 @@ import { accessPage } from "../people/keys/access-page.tsx";
 import { makeKey, newKeyPage, rotateShown } from "../people/keys/new-key.tsx";
 import { create, revoke, rotate } from "../people/keys/operations.ts";
 import { keyPage, keysPage, revokeNamed } from "../people/keys/page.tsx";
+import { readPage } from "../people/keys/read-page.tsx";
 import { mePage } from "../people/persons/me.tsx";
 import { personPage } from "../people/persons/page.tsx";
 import { findNames } from "../people/projects/find-operations.ts";
@@ -73,6 +74,7 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/audit/proof/:entry", rights: ["audit"], answer: proofFile },
   { method: "GET", path: "/keys", rights: ["see", "keys"], answer: keysPage },
   { method: "GET", path: "/keys/:id", rights: ["see", "keys"], answer: keyPage },
+  { method: "GET", path: "/keys/:id/read", rights: ["audit"], isLong: true, answer: readPage },
   { method: "POST", path: "/keys/:id/revoke", rights: rightsOf(revoke), answer: revokeNamed },
   { method: "GET", path: "/keys/new", rights: ["keys"], answer: newKeyPage },
   { method: "POST", path: "/keys", rights: rightsOf(create), isSecret: true, answer: makeKey },

@@ -39,7 +39,7 @@ export async function todayPage(visit: Visit): Promise<Answer> {
         </Empty>
       )}
       <div class="cards">
-        {visit.may("see", "decide") && (await pendingRequests(visit))}
+        {visit.may("decide") && (await pendingRequests(visit))}
         {visit.may("see", "keys") && (await expiringKeys(visit))}
         {visit.may("see") && (await dueVariables(visit))}
         {visit.may("see") && (await lastProjects(visit))}
@@ -205,15 +205,16 @@ async function alarms(visit: Visit): Promise<VNode | null> {
       <h2>Alarms of the last 7 days</h2>
       {
         await entriesOf(visit, newest, (when, one) => {
-          const { lane, seq, action, names } = one;
+          const { lane, seq, action, names, actor } = one;
           const count = times.get(one) ?? 1;
           return (
-            <>
+            <span class="links">
               <a href={`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`}>{when}</a>
               {count > 1 && (
                 <a href={withQuery("/audit", { since, action, name: names[0] })}>{counted(count, "time")}</a>
               )}
-            </>
+              {actor.type !== "person" && <a href={`/keys/${actor.id}/read`}>All that it read</a>}
+            </span>
           );
         })
       }

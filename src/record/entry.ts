@@ -55,6 +55,11 @@ export function personText({ name, from }: PersonActor): string {
   return from === "ssh" ? `${name} (ssh)` : `${name} (${from.subject} at ${from.issuer})`;
 }
 
+/** The name alone in a {@link personText}, for where the rest is a click away. */
+export function nameInPersonText(text: string): string {
+  return /^(\S+) \(.+\)$/s.exec(text)?.[1] ?? text;
+}
+
 /**
  * Who received, asked for or changed what, and from which address. Never holds a value, a key's text, a digest or a
  * checksum. What an entry does not concern is empty: the project of a new organization, the address of a command.

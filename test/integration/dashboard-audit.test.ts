@@ -54,6 +54,22 @@ describeBoth("the audit", (w) => {
     expect((await visitor.page("/audit/entry/never:1")).status).toBe(404);
   });
 
+  test("finds an account of a machine without its host, and calls keys by their names", async () => {
+    const { organization, project, where } = await w.place({ variables: { staging: { A: "1" } } });
+    const { id } = await w.key(organization, { name: "backup-job" });
+    const visitor = await visitorOf(w);
+    await (await visitorOf(w, "ben@laptop")).send(`/p/${where}/variables/reveal`, {
+      name: "A",
+      environment: "staging",
+      project: project.id,
+    });
+    const of = (actor: string) => visitor.page(`/audit?project=${encodeURIComponent(where)}&actor=${actor}`);
+    for (const actor of ["ben", "ben@laptop"]) expect((await of(actor)).html).toContain("<bdi>ben@laptop</bdi>");
+    for (const actor of ["be", "laptop", "ben@lap"]) expect((await of(actor)).html).not.toContain("<bdi>ben@laptop");
+    const { html } = await visitor.page("/audit?action=key.create");
+    expect([html.includes("<bdi>backup-job</bdi>"), html.includes(`<bdi>${id}</bdi>`)]).toEqual([true, false]);
+  });
+
   test("leads to all reads, to all changes and to the last days, beside what is filtered already", async () => {
     const { where, key } = await w.place({ variables: { staging: { A: "1" } }, key: everything });
     const path = `/projects/${where.split("/")[1]}/variables?environment=staging`;

@@ -215,11 +215,13 @@ describeOnce("a key or a trust that is revoked on a page", (w) => {
     const { org, visitor } = await furnish(w);
     const { id, key } = await make(w, visitor, org);
     const { to } = await visitor.send(`/keys/${id}/revoke`, { key: id, again: "ci" });
-    expect(to).toBe(`/keys/${id}`);
+    expect(to).toBe(`/keys/${id}/read`);
     expect((await w.ask("/projects", { key })).status).toBe(401);
     expect((await actionsOn(w, id)).at(-1)).toEqual(["key.revoke", "ann@host"]);
+    const next = (await visitor.page(to ?? "")).html;
+    expect(next).toContain(`Revoked key ${id} (ci) of ${org}.`);
+    expect(next).toContain("It has read nothing.");
     const { html } = await visitor.page(`/keys/${id}`);
-    expect(html).toContain(`Revoked key ${id} (ci) of ${org}.`);
     expect(html).not.toContain(`/keys/${id}/revoke`);
     expect(html).not.toContain(`/keys/${id}/rotate`);
   });
@@ -240,6 +242,35 @@ describeOnce("a key or a trust that is revoked on a page", (w) => {
     expect((await visitor.send(`/keys/${id}/revoke`, { key: id, again: "a\\u202eb\\u0007" })).status).toBe(200);
     expect((await showKey(w.admin, id)).status).toBe("revoked");
   });
+  test("leads to all names that it read in its life, which are due for rotation after one button", async () => {
+    const names = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`NAME_${at + 10}`, `canary-${at}`]));
+    const { organization, where, key } = await w.place({
+      variables: { staging: names, production: { OTHER: "canary" } },
+      accounts: [{ name: "stripe", environments: ["staging"], values: { user: "canary" } }],
+      key: { ...everything, name: "leaked", resources: ["projects", "variables", "accounts"] },
+    });
+    const visitor = await visitorOf(w);
+    for (const path of ["variables?environment=staging", "variables?environment=production&keys=OTHER", "accounts"]) {
+      expect((await w.ask(`/projects/web/${path}`, { key })).status).toBe(200);
+    }
+    await w.ask("/projects/web/variables?environment=staging", { key: await w.key(organization, everything) });
+    const { to = "" } = await visitor.send(`/keys/${key.id}/revoke`, { key: key.id, again: "leaked" });
+    const { html } = await visitor.page(to);
+    const text = html.replace(/<[^>]+>/g, "");
+    expect(text).toContain(`30 variables of ${where} staging`);
+    expect(text).toContain(`1 variables of ${where} production`);
+    expect(text).toMatch(new RegExp(`1 accounts of ${where} \\w+stripe`));
+    for (const name of Object.keys(names)) expect(html).toContain(`<bdi>${name}</bdi>`);
+    const day = new Date().toISOString().slice(0, 10);
+    const due = { deed: "rotate by", rotateBy: day, environment: "staging", names: Object.keys(names) };
+    expect(html).toContain(`name="rotateBy" value="${day}"`);
+    const plan = (await visitor.send(`/p/${where}/variables/several`, due)).to ?? "";
+    expect((await visitor.page(plan)).html).toContain("NAME_39");
+    expect((await visitor.send(plan, await visitor.hidden(plan))).status).toBe(200);
+    expect((await visitor.page(`/p/${where}/variables?only=due`)).html).toContain("NAME_39");
+    for (const page of [`/keys/${key.id}`, "/keys"]) expect((await visitor.page(page)).status).toBe(200);
+    expect((await visitor.page(`/keys/${key.id}`)).html).toContain(`href="/keys/${key.id}/read"`);
+  });
   test("is a trust, too", async () => {
     const { org, visitor } = await furnish(w);
     const terms = { issuer: "https://issuer.example", audience: "keyhole", claims: new Map([["sub", "<b>x</b>"]]) };
@@ -251,7 +282,9 @@ describeOnce("a key or a trust that is revoked on a page", (w) => {
     expect(html).not.toContain("Rotate it");
     expect((await visitor.send(`/keys/${trust.id}/revoke`, { trust: trust.id, again: "deploy" })).status).toBe(200);
     expect((await showKey(w.admin, trust.id, "trust")).status).toBe("revoked");
-    expect((await visitor.page(`/keys/${trust.id}`)).html).toContain(`Revoked trust ${trust.id} (deploy) of ${org}.`);
+    expect((await visitor.page(`/keys/${trust.id}/read`)).html).toContain(
+      `Revoked trust ${trust.id} (deploy) of ${org}.`,
+    );
     expect((await actionsOn(w, trust.id)).at(-1)).toEqual(["trust.revoke", "ann@host"]);
   });
 });

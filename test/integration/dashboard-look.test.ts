@@ -354,7 +354,8 @@ describeBoth("the page of a person", (w) => {
     expect(text).toContain(`${name} at https://id.example`);
     expect(text).toContain(`, by ann@hostdeleted: ${name} reveal ${slug}/web production`);
     expect(text).toContain(`added: ${name} see ${slug}/api development, ${name} see ${slug}/api staging`);
-    expect(text).toContain(`(${name} at https://id.example)saw the variable SEEN in staging of ${slug}/web`);
+    expect(text).toContain(`just now${name}saw the variable SEEN in staging of ${slug}/web`);
+    expect(text).toContain("Rights that a group gives are not here");
     const found = await (await visitorOf(w)).page(`/find?q=${name}`);
     expect(found.html).toContain(`href="/persons/${name}"`);
   });
@@ -438,6 +439,13 @@ describeBoth("the first page", (w) => {
     expect(pages.slice(0, 2).map(asked)).toEqual([ids.toReversed(), ids.toReversed()] as never);
     for (const html of pages) expect(html).toContain('<span class="badge">3<span class="unseen"> open</span></span>');
     for (const html of pages.slice(0, 2)) expect(html.match(/ steers programs/g)).toHaveLength(1);
+    // Nothing waits for somebody who cannot decide.
+    const [slug, rights] = [organization.slug, { projects: ["web"], environments: ["staging"] }];
+    const ana = { issuer: "https://id.example", subject: `sees-${slug}` };
+    await addPerson(w.admin, { name: `sees-${slug}`, organization: slug, signIn: ana });
+    await grantRights(w.admin, `sees-${slug}`, { ...rights, rights: ["see"] });
+    const theirs = (await personsVisitor(w, ana).page("/")).html;
+    expect([theirs.includes("badge"), theirs.includes(`/requests/${ids[0]}`)]).toEqual([false, false]);
     const shown = await visitor.hidden(`/requests/${ids[0]}`, `/requests/${ids[0]}/reject`);
     await visitor.send(`/requests/${ids[0]}/reject`, { ...shown, reason: "" });
     expect((await visitor.page("/")).html).toContain('<span class="badge">2<');

@@ -80,10 +80,14 @@ export function Alike() {
   return <span class="missing"> looks like another</span>;
 }
 
-/** Warns of a variable that would run code in the programs that get it, such as `LD_PRELOAD`. */
+/**
+ * Says of a variable that it would steer the programs that get it, such as `LD_PRELOAD`. Every team has GITHUB_TOKEN.
+ */
 export function Steers({ name }: { readonly name: string }) {
   const steers = isSteering(name, "linux") || isSteering(name, "win32");
-  return steers ? <span class="missing"> steers programs</span> : null;
+  return steers && name !== "GITHUB_TOKEN" ? (
+    <small title="Programs that get it take it as a setting of their own"> steers programs</small>
+  ) : null;
 }
 
 /** Parts of a sentence, with a comma between them. */

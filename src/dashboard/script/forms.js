@@ -55,6 +55,7 @@ async function send(form, button) {
   button.ariaDisabled = "true";
   const answer = ask(form, button);
   refusal.textContent = "";
+  const slow = setTimeout(() => say(`${button.textContent} …`), 1000);
   // Safari copies nothing later than the click, but takes the promise of a text.
   const how = button.dataset.secret ?? form.dataset.secret;
   const copying = how === "copied" ? copy(answer.then(({ secret }) => secret ?? Promise.reject())) : undefined;
@@ -69,6 +70,7 @@ async function send(form, button) {
   } catch {
     refusal.textContent = how === "once" ? lostKey : `${unanswered()} What you typed is still here.`;
   } finally {
+    clearTimeout(slow);
     button.ariaDisabled = null;
   }
 }

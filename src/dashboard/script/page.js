@@ -76,6 +76,10 @@ function linkTo(path, words) {
   return element("a", { href: path, textContent: words });
 }
 
+// On a phone, the tabs and the pages are lines that scroll.
+for (const here of every("nav", ":not(.chips) a[aria-current]"))
+  here.scrollIntoView({ inline: "center", block: "nearest" });
+
 const toast = element("p", { className: "toast", role: "status" });
 document.body.append(toast);
 let toasting = 0;

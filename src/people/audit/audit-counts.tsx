@@ -11,7 +11,7 @@ import { EnvironmentOf, Names } from "./sentence.tsx";
 const [barWidth, chartHeight] = [20, 80];
 
 /**
- * Reads by machines as bars, with their mean as a line, and sentences that say the same.
+ * Reads by machines as bars, and sentences that say the same.
  * @param isOfAll - whether somebody reads all entries, so that none are missing
  */
 export function Chart({ counts, isOfAll }: { readonly counts: AuditCounts; readonly isOfAll: boolean }) {
@@ -25,34 +25,21 @@ export function Chart({ counts, isOfAll }: { readonly counts: AuditCounts; reado
   );
   if (total === 0) return <p class="quiet">No reads by machines {during}.</p>;
   const most = bars.reduce((a, b) => (b.count > a.count ? b : a));
-  const mean = total / bars.length;
-  const meanText = mean.toLocaleString("en", { maximumSignificantDigits: 2 });
   const sum = `${isWhole ? "" : "At least "}${counted(total, "read")}`;
-  const rest = `On average ${meanText} in ${unit === "hour" ? "an hour" : unit === "day" ? "a day" : unit}`;
-  const label = `Reads per ${unit}. ${sum} from ${formatTime(first)} to ${formatTime(last)}. ${rest}.`;
+  const label = `Reads per ${unit}. ${sum} from ${formatTime(first)} to ${formatTime(last)}.`;
   return (
     <figure>
-      <Bars bars={bars} label={label} mean={mean} />
+      <Bars bars={bars} label={label} />
       <figcaption class="quiet">
-        {sum} by machines {during}. {rest}, the dashed line. The most, {most.count.toLocaleString("en")}, in the {unit}{" "}
-        from <Moment at={most.at} />.{unit !== "hour" && " Days are those of UTC."}
+        {sum} by machines {during}. The most, {most.count.toLocaleString("en")}, in the {unit} from{" "}
+        <Moment at={most.at} />.{unit !== "hour" && " Days are those of UTC."}
       </figcaption>
-      <details>
-        <summary>Each {unit} in numbers</summary>
-        <Table
-          caption={`Reads per ${unit}`}
-          columns={{ From: ({ at }) => <Moment at={at} />, Reads: ({ count }) => count }}
-          rows={bars.filter(({ count }) => count > 0)}
-          none=""
-        />
-      </details>
     </figure>
   );
 }
 
-/** Bars, and what they say in words. @param mean - is drawn as a line */
-function Bars(props: { readonly bars: AuditCounts["bars"]; readonly label: string; readonly mean?: number }) {
-  const { bars, label, mean } = props;
+/** Bars, and what they say in words. */
+function Bars({ bars, label }: { readonly bars: AuditCounts["bars"]; readonly label: string }) {
   const most = Math.max(...bars.map(({ count }) => count));
   const yOf = (count: number) => chartHeight - (count / most) * chartHeight;
   return (
@@ -70,7 +57,6 @@ function Bars(props: { readonly bars: AuditCounts["bars"]; readonly label: strin
             </rect>
           ),
       )}
-      {mean !== undefined && <line x1={0} x2={bars.length * barWidth} y1={yOf(mean)} y2={yOf(mean)} />}
     </svg>
   );
 }
@@ -138,8 +124,8 @@ export function whoOf(rows: readonly OfActor[], keys: ReadonlyMap<string, string
 
 export function thingOf({ actor }: OfActor, keys: ReadonlyMap<string, string>): Thing {
   if (actor.type !== "person") return { id: actor.id, name: keys.get(actor.id) ?? actor.id };
-  const name = personText(actor);
-  return { id: name, name };
+  const { name, from } = actor;
+  return { id: typeof from === "string" ? personText(actor) : `${from.subject} at ${from.issuer}`, name };
 }
 
 function columnsOf(rows: readonly Doings[], { typed, keys, now }: Omit<ShownCounts, "counts">): Cells<Doings> {

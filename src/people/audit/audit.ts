@@ -444,7 +444,10 @@ async function conditionOnActor(admin: AdminContext, actor: string): Promise<Con
     throw error;
   });
   const found = one === undefined ? named : [...named, one.id];
-  const condition = isOneOf([...found, actor], valuesOf.actor);
+  // An account of a machine is found without its host, too.
+  const [texts, account] = [[...found, actor], `${actor}@`];
+  const fits = (value: string) => texts.includes(value) || value.startsWith(account);
+  const condition = { fits, valuesOf: valuesOf.actor, texts: [...texts, account] };
   const word = JSON.stringify(actor);
   // The name of a key beyond their rights is answered as one that no key has.
   if (admin.rights !== "operator") return { ...condition, otherwise: `No ${entryFor(admin)} is by ${word}.` };

@@ -294,7 +294,11 @@ function columnsOf(
     Who: whoOf(entries, keys),
     Action: ({ action }) => <code>{action}</code>,
     Where: (entry) => [entry.project ?? entry.organization, " ", <EnvironmentOf entry={entry} />],
-    Names: ({ names }) => <Names items={names} looked={looked} />,
+    // The first name is an id, or a number of the list of persons, which the sentence of Today leaves out, too.
+    Names: ({ names, action }) => {
+      const said = /^(?:people|request)\./.test(action) && names.length > 1 ? names.slice(1) : names;
+      return <Names items={said.map((name) => keys.get(name) ?? name)} looked={looked} />;
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import { compareBytes, type Environment, type Remarks } from "../../core/names.t
 import { Refused } from "../../core/refused.ts";
 import { inWords } from "../../core/words/ago.ts";
 import { listed } from "../../core/words/text.ts";
+import { nameInPersonText } from "../../record/entry.ts";
 import { orUndefined } from "../../seal/envelope.ts";
 import { everyRight, may, type Right } from "../../serve/access/rights.ts";
 import type { Entry, KindDescriptor } from "../../serve/sets/kind.ts";
@@ -121,7 +122,10 @@ export async function requireUnwritten(
   for (const { by, at, version, ...write } of since) {
     for (const [did, touched] of Object.entries(write)) {
       for (const name of touched.filter((one) => written.has(one) && !newest.has(one))) {
-        newest.set(name, `${by} ${did} ${name} ${inWords(at - now)}, in version ${version} of ${where}`);
+        newest.set(
+          name,
+          `${nameInPersonText(by)} ${did} ${name} ${inWords(at - now)}, in version ${version} of ${where}`,
+        );
       }
     }
   }

@@ -19,9 +19,10 @@ import { projectPagePath } from "../../dashboard/parts/paths.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import { Form, type Visit } from "../../dashboard/parts/visit.ts";
 import { everyKind } from "../../kinds/kind.ts";
+import { nameInPersonText } from "../../record/entry.ts";
 import { findProject } from "../desk/projects.ts";
 import { requireKind } from "../projects/grid.tsx";
-import { listHistory, type VersionRecord } from "./history.ts";
+import { listHistory, namesOf, type VersionRecord } from "./history.ts";
 import { rollback, undoOne } from "./operations.ts";
 
 const versionsMax = 100;
@@ -40,13 +41,18 @@ export async function historyPage(visit: Visit): Promise<Answer> {
   const now = admin.now();
   const mayUndo = visit.reached(project, "write").includes(environment);
   const numbers = new Set(versions.map(({ version }) => version));
+  // The newest version that wrote each name: an undo leaves those that were written since.
+  const writtenIn = new Map(versions.toReversed().flatMap((one) => namesOf(one).map((name) => [name, one.version])));
   const linksOf = (one: VersionRecord) => {
-    const isUndone = changesOf(one).length > 0 && numbers.has(one.version - 1);
+    const newest = namesOf(one).map((name) => writtenIn.get(name) ?? one.version);
+    const isUndone = newest.includes(one.version) && numbers.has(one.version - 1);
+    const since = newest.length > 0 && !newest.includes(one.version) && Math.max(...newest);
     const to = (query: { readonly to?: number; readonly version?: number }) =>
       projectPagePath(where, "undo", { kind, environment, ...query });
     return (
       <span class="links">
         {isUndone && <a href={to({ version: one.version })}>Undo this change</a>}
+        {since && <span class="quiet">written again since, in version {since}</span>}
         {one !== versions[0] && <a href={to({ to: one.version })}>Go back to version {one.version}</a>}
       </span>
     );
@@ -69,7 +75,8 @@ export async function historyPage(visit: Visit): Promise<Answer> {
           <li>
             <p>
               <strong>Version {one.version}</strong>
-              {one === versions[0] && " (current)"}, <Ago at={one.at} now={now} />, by <Word>{one.actor.name}</Word>
+              {one === versions[0] && " (current)"}, <Ago at={one.at} now={now} />, by{" "}
+              <Word>{nameInPersonText(one.actor.name)}</Word>
             </p>
             {mayUndo && linksOf(one)}
             <Changed names={one} />

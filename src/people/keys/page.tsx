@@ -151,6 +151,7 @@ export async function keyPage(visit: Visit): Promise<Answer> {
           [admin.rights === "operator" ? "Reads" : "Reads that you may know"]: reads && <ReadsLately counts={reads} />,
         }}
       />
+      {visit.may("audit") && <LoneLink to={`/keys/${record.id}/read`}>All names that it read: what to rotate</LoneLink>}
       {visit.may("audit") && (
         <LoneLink to={withQuery("/audit", { key: record.id })}>
           What it read, and what was done to it, in the audit
@@ -194,5 +195,6 @@ async function readsOf({ admin }: Visit, keyId: string): Promise<AuditCounts> {
 export async function revokeNamed(visit: Visit): Promise<Answer> {
   const { id, type, name } = await showKey(visit.admin, visit.param("id"));
   visit.form.requireTyped(name, "To revoke it");
-  return carryOut(visit, type === "key" ? revoke : revokeTrust, { id }, `/keys/${id}`);
+  const next = visit.may("audit") ? `/keys/${id}/read` : `/keys/${id}`;
+  return carryOut(visit, type === "key" ? revoke : revokeTrust, { id }, next);
 }

@@ -68,6 +68,12 @@ export async function personPage(visit: Visit): Promise<Answer> {
         none={visit.none("They have no rights in any project.")}
       />
       <RightsInWords />
+      {!(record?.signIn && "group" in record.signIn) && (
+        <p class="quiet">
+          Rights that a group gives are not here: the company's provider says at sign-in who is in it. The Access of a
+          project lists its groups.
+        </p>
+      )}
       {isOperator && (
         <Listed
           title="How their rights changed"

@@ -29,6 +29,7 @@ import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
 import { kindPages } from "../../kinds/pages.ts";
 import { descriptorOf } from "../../kinds/people.ts";
+import { nameInPersonText } from "../../record/entry.ts";
 import { type AuditRecord, findNewest, listAudit } from "../audit/audit.ts";
 import { ReadsLately, thingOf, whoOf } from "../audit/audit-counts.tsx";
 import { Damaged } from "../audit/operations.ts";
@@ -132,7 +133,7 @@ function Card(
       {isThere ? (
         <p>
           Changed <Ago at={found.updatedAt} now={now} />
-          {writer !== undefined && [" by ", <Word>{writer}</Word>]}
+          {writer !== undefined && [" by ", <Word>{nameInPersonText(writer)}</Word>]}
         </p>
       ) : (
         <p class={environment === "production" ? "missing" : "quiet"}>missing</p>
@@ -217,7 +218,9 @@ function Earlier(
           <li>
             <span>
               Version {version},{" "}
-              {by === null ? "from before what is kept" : [<Ago at={at} now={now} />, ", by ", <Word>{by}</Word>]}
+              {by === null
+                ? "from before what is kept"
+                : [<Ago at={at} now={now} />, ", by ", <Word>{nameInPersonText(by)}</Word>]}
               {isDeleted && <span class="missing"> deleted</span>}
             </span>
             {!isDeleted && !found?.isMachinesOnly && revealed.includes(environment) && (

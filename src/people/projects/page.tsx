@@ -35,8 +35,10 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
   const organizations = await listOrganizations(admin);
   const counts = everyKind.map(({ item, kind }) => [kind, (project: Project) => project[`${item}Count`]] as const);
   const columns: Cells<Project> = {
-    Project: (project) => <ProjectLink project={project} />,
-    Name: (project) => <Named thing={project} marks={marks} />,
+    Project: (project) => [
+      <ProjectLink project={project} />,
+      (project.name !== project.slug || marks.has(project.id)) && [" ", <Named thing={project} marks={marks} />],
+    ],
     ...Object.fromEntries(counts),
     [missingHeading]: (project) => {
       const count = missing.get(project.id) ?? 0;

@@ -8,7 +8,7 @@ import { besideLeaves, leafNumber } from "./tree-end.ts";
 
 /** Which segments; an absent field matches all. */
 export type SegmentFilter = {
-  /** Lists of texts, such as ids of keys. A segment matches if it has at least one text of each list. */
+  /** Lists of texts, such as ids of keys. A segment matches if it has at least one text of each list. One that ends in @ may go on. */
   readonly texts?: readonly (readonly string[])[];
   /** Texts that the names of what was read or changed have in them as JSON, in lower case. A segment matches all. */
   readonly traces?: readonly string[] | undefined;
@@ -81,7 +81,8 @@ const pageLength = 256 * 1024;
 export function matching(database: Database, filter: SegmentFilter): SQL | undefined {
   const { texts = [], traces = [], sinceAt, beforeAt } = filter;
   const { auditSegments: s } = database.tables;
-  const occursIn = (text: string) => sql`${database.indexOf(s.texts, sql`${JSON.stringify(text)}`)} > 0`;
+  const quoted = (text: string) => JSON.stringify(text).slice(0, text.endsWith("@") ? -1 : undefined);
+  const occursIn = (text: string) => sql`${database.indexOf(s.texts, sql`${quoted(text)}`)} > 0`;
   const isInNames = (trace: string) => {
     // The lists of names stand between these two texts, which no name has in it as JSON (`record/segment.ts`).
     const [before, after] = [sql`'{"names":['`, sql`'],"entries":['`];
