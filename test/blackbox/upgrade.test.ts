@@ -45,9 +45,11 @@ onBoth("an upgrade", (dialect) => {
   });
   afterAll(async () => {
     if (dialect === "postgres") {
-      await site?.sql(`reassign owned by ${owner} to current_user`);
-      for (const role of [owner, ...Object.values(roles)]) {
-        await site?.sql(`drop owned by ${role}`).then(() => site.sql(`drop role ${role}`));
+      const all = [owner, ...Object.values(roles)].map((role) => `'${role}'`).join();
+      for (const { role } of await site.sql(`select rolname as role from pg_roles where rolname in (${all})`)) {
+        for (const what of ["reassign owned by ROLE to current_user", "drop owned by ROLE", "drop role ROLE"]) {
+          await site.sql(what.replace("ROLE", String(role)));
+        }
       }
     }
     for (const one of Object.values(waiting)) await one.stop("SIGKILL");

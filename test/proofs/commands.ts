@@ -474,4 +474,34 @@ export const commands: readonly Proof[] = [
     ],
     fails: ["blackbox/transcripts-here", "An edit is refused if somebody else wrote in the meantime"],
   },
+  {
+    promise: "An export is whole, or not there",
+    edits: [
+      [
+        "src/core/whole-file.ts",
+        '    const draft = draftIn(above, "folder");\n    mkdirSync(draft, { mode: 0o700 });',
+        "    const draft = named;\n    mkdirSync(draft, { mode: 0o700, recursive: true });",
+      ],
+      ["src/core/whole-file.ts", "      renameSync(draft, named); // fails if somebody has put something there\n", ""],
+      [
+        "src/core/whole-file.ts",
+        "    } finally {\n      rmSync(draft, { force: true, recursive: true });\n    }\n",
+        "    } finally {\n      void rmSync;\n    }\n",
+      ],
+    ],
+    fails: ["blackbox/export", "by kill -9 has no folder under its name"],
+    hangs: true,
+  },
+  {
+    promise: "Nothing begins by accident on PostgreSQL",
+    edits: [
+      [
+        "src/installation/installation.ts",
+        'if (version === 0 && !consent.begin) throw notBegun("in the database at DATABASE_URL");',
+        'if (version === 0 && consent.begin === null) throw notBegun("in the database at DATABASE_URL");',
+      ],
+    ],
+    fails: ["blackbox/firstrun", "org list … says where it looked, ends with 4 and makes nothing"],
+    on: "PostgreSQL",
+  },
 ];

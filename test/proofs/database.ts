@@ -176,4 +176,67 @@ export const database: readonly Proof[] = [
     ],
     fails: ["blackbox/large-rows", "in projects.variable_counts, where true, cost no memory and are never served"],
   },
+  {
+    promise: "Large columns of a set stay in the database",
+    edits: [["src/store/sets.ts", "+ ${valueBytes} <= ${bytesMax}`", "+ ${valueBytes} * 0 >= ${bytesMax} * 0`"]],
+    fails: [
+      "blackbox/large-rows",
+      "in sets.sealed, where environment = 'staging' and kind <> 'files', cost no memory and are never served",
+    ],
+  },
+  {
+    promise: "A standby is not read",
+    edits: [["src/store/postgres.ts", "\\noffset -pg_is_in_recovery()::integer`", "`"]],
+    fails: ["blackbox/failover", "a standby alone is not served from"],
+    on: "PostgreSQL",
+    hangs: true,
+  },
+  {
+    promise: "A process that a malformed answer made deaf is ended",
+    edits: [
+      [
+        "src/cli/serve.ts",
+        "if (config.postgres !== undefined) startWatchdog(pretty);",
+        "if (config.postgres === null) startWatchdog(pretty);",
+      ],
+    ],
+    fails: ["blackbox/stuck", "ends the process, which hears no SIGTERM"],
+    on: "PostgreSQL",
+    hangs: true,
+  },
+  {
+    promise: "A released migration stays as it is",
+    edits: [
+      [
+        "drizzle/sqlite/0000_tables.sql",
+        'CONSTRAINT "api_keys_surfaces_rule" CHECK(surfaces between 1 and 7)',
+        'CONSTRAINT "api_keys_surfaces_rule" CHECK(surfaces between 1 and 8)',
+      ],
+    ],
+    fails: ["blackbox/releases", "was made by migrations that stand in drizzle/ unchanged"],
+  },
+  {
+    promise: "A system key that is put back does not begin an upgrade's sealing again",
+    edits: [
+      [
+        "src/installation/system-keys.ts",
+        "if (formats.size > 1 || format > sealFormat) {",
+        "if (format > sealFormat) {",
+      ],
+    ],
+    fails: ["blackbox/releases", "is sealed by its upgrade, and only then"],
+  },
+  {
+    promise: "No pooler stands before PostgreSQL",
+    edits: [
+      [
+        "src/installation/serving.ts",
+        'if (database.dialect === "sqlite" || !(await isPooled(database, use))) return;',
+        'if (database.dialect !== "" || !(await isPooled(database, use))) return;',
+      ],
+    ],
+    fails: ["blackbox/pooler", "PgBouncer before the database is not served through one"],
+    on: "PostgreSQL",
+    hangs: true,
+  },
 ];

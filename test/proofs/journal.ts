@@ -307,6 +307,12 @@ export const durable: readonly Proof[] = [
     ],
     fails: ["integration/journal", "begins a new lane if the database is another server"],
   },
+  {
+    promise: "A warning that a commit did not wait is heard",
+    edits: [["src/record/store/journal.ts", "    notices += 1;\n", "    notices += 0;\n"]],
+    fails: ["blackbox/failover", "no value leaves if pg_cancel_backend ends the wait for a standby"],
+    on: "PostgreSQL",
+  },
 ];
 
 const verify = "src/record/verify.ts";
@@ -523,5 +529,16 @@ export const verification: readonly Proof[] = [
       "blackbox/operators",
       "audit verify holds a log against the audit, and prints the line that accepts what is lost",
     ],
+  },
+  {
+    promise: "`audit list --follow` survives a lost connection",
+    edits: [["src/cli/audit.ts", "if (tail === undefined || toProblem(", "if (tail !== null || toProblem("]],
+    fails: ["blackbox/faults", "audit list --follow survives lost connections"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "What retention dropped and sealed once stays accepted for ever",
+    edits: [["src/record/verify.ts", '"keyhole audit dropped v1"', '"keyhole audit dropped v2"']],
+    fails: ["blackbox/releases", "opens whole in a newer one, ten years from now"],
   },
 ];

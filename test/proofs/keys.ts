@@ -267,4 +267,9 @@ export const keys: readonly Proof[] = [
     ],
     fails: ["integration/canaries", "is no key that works after a rotation"],
   },
+  {
+    promise: "A grant that was sealed once opens for ever",
+    edits: [["src/serve/access/grant.ts", 'sealUnder("keyhole grant v1"', 'sealUnder("keyhole grant v2"']],
+    fails: ["blackbox/releases", "opens whole in a newer one, ten years from now"],
+  },
 ];

@@ -401,6 +401,61 @@ export const network: readonly Proof[] = [
     fails: ["blackbox/outgoing", "does not start if any certificate would do"],
     hangs: true,
   },
+  {
+    promise: "PostgreSQL's certificate is verified",
+    edits: [
+      [
+        "src/core/settings/postgres-url.ts",
+        'if (mode === "verify-full") return { ...files, rejectUnauthorized: true };',
+        'if (mode === "verify-full") return { ...files, rejectUnauthorized: false };',
+      ],
+    ],
+    fails: ["blackbox/postgres-url", "and the certificate verified, whatever the environment turns off"],
+  },
+  {
+    promise: "Parameters of DATABASE_URL are known ones",
+    edits: [
+      [
+        "src/core/settings/postgres-url.ts",
+        "if (!allowedValues.has(name)) throw unknownParameter(name);",
+        "if (!allowedValues.has(name)) continue;",
+      ],
+    ],
+    fails: ["blackbox/postgres-url", "never less than it should be, because a word was misspelt"],
+  },
+  {
+    promise: "Values of DATABASE_URL's parameters are known ones",
+    edits: [
+      [
+        "src/core/settings/postgres-url.ts",
+        'if (value === undefined || (allowed?.includes(value) ?? value !== "")) continue;',
+        'if (value !== "") continue;',
+      ],
+    ],
+    fails: ["blackbox/postgres-url", "never less than it should be, because a word was misspelt"],
+  },
+  {
+    promise: "PostgreSQL's certificate is verified for its host",
+    edits: [
+      [
+        "src/core/settings/postgres-url.ts",
+        'if (mode === "verify-full") return { ...files, rejectUnauthorized: true };',
+        'if (mode === "verify-full") return { ...files, rejectUnauthorized: true, checkServerIdentity: () => undefined };',
+      ],
+    ],
+    fails: ["blackbox/postgres-url", "for the host that is asked, and for no other"],
+  },
+  {
+    promise: "`channel_binding=require` is never dropped",
+    edits: [
+      [
+        "src/core/settings/postgres-url.ts",
+        'values("channel_binding") === "require" || rootPath === "system"',
+        'rootPath === "system"',
+      ],
+    ],
+    fails: ["blackbox/postgres-url", "and the certificate verified, whatever the environment turns off"],
+  },
 ];
 
 const wire = "src/client/wire.ts";

@@ -316,6 +316,17 @@ export const signing: readonly Proof[] = [
     fails: ["integration/stalled", "is late within four minutes, or goes on"],
     on: "PostgreSQL",
   },
+  {
+    promise: "A witness writes nothing for a checkpoint that it has signed",
+    edits: [
+      [
+        "src/record/notary/witness-server.ts",
+        "if (newest !== undefined && noteText(newest.note) === judged.text) return",
+        'if (newest !== undefined && noteText(newest.note) === "") return',
+      ],
+    ],
+    fails: ["blackbox/witness", "answers a checkpoint that it has signed with the stored line"],
+  },
 ];
 
 const record = "src/record/record.ts";
