@@ -313,6 +313,20 @@ export const durable: readonly Proof[] = [
     fails: ["blackbox/failover", "no value leaves if pg_cancel_backend ends the wait for a standby"],
     on: "PostgreSQL",
   },
+  {
+    promise: "What a failover lost is stored again by a server that lives",
+    edits: [
+      ["src/record/store/journal.ts", "    if (owed.length === 0) return;\n", "    if (owed.length >= 0) return;\n"],
+    ],
+    fails: ["blackbox/lossy-failover", "is brought back by a server that lives"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A lane leaves a database server that does not have it so far",
+    edits: [["src/record/store/journal.ts", "pg_catalog.sqrt(-($8::text", "pg_catalog.sqrt(0 * ($8::text"]],
+    fails: ["blackbox/lossy-failover", "is brought back by a server that lives"],
+    on: "PostgreSQL",
+  },
 ];
 
 const verify = "src/record/verify.ts";

@@ -327,6 +327,17 @@ export const signing: readonly Proof[] = [
     ],
     fails: ["blackbox/witness", "answers a checkpoint that it has signed with the stored line"],
   },
+  {
+    promise: "A witness that signs remembers first",
+    edits: [
+      [
+        "src/record/notary/witness-server.ts",
+        '  writeWholeSync("witness", fileOf(folder, judged.origin), true, Buffer.from(`${judged.note}${line}`));\n',
+        '  const remember = () => writeWholeSync("witness", fileOf(folder, judged.origin), true, Buffer.from(`${judged.note}${line}`));\n  setTimeout(remember, 3);\n',
+      ],
+    ],
+    fails: ["blackbox/witness", "has signed nothing that it does not remember, whenever it is killed"],
+  },
 ];
 
 const record = "src/record/record.ts";
