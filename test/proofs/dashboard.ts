@@ -963,4 +963,18 @@ export const forms: readonly Proof[] = [
     ],
     fails: ["integration/find", "tells whose a pasted key is, and puts no key into an address"],
   },
+  {
+    promise: "No page holds a pasted value",
+    edits: [
+      [
+        "src/kinds/variables/operations.ts",
+        "      names: would,\n",
+        '      names: { ...would, added: entries.map((one) => Object.values(one).join("=")) },\n',
+      ],
+    ],
+    fails: [
+      "integration/dashboard-set",
+      "says what would be added, changed and deleted, with warnings, and has written nothing",
+    ],
+  },
 ];

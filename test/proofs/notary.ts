@@ -702,4 +702,16 @@ export const putBack: readonly Proof[] = [
     edits: [["src/cli/audit-proof.ts", "  if (missing.length > 0) {\n", "  if (missing.length > 99) {\n"]],
     fails: ["blackbox/put-back", "is compared by audit verify"],
   },
+  {
+    promise: "Another server of PostgreSQL is compared before it answers",
+    edits: [
+      [
+        "src/record/notary/newest-checkpoint.ts",
+        "        await this.#requireCompared(found.server, watch);\n",
+        "        void [this.#requireCompared, watch];\n",
+      ],
+    ],
+    fails: ["blackbox/lossy-failover", "lets no request be answered by the new primary, from the first one on"],
+    on: "PostgreSQL",
+  },
 ];
