@@ -53,6 +53,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/property/dotenv-readers.test.ts": ["usual", "starts other programs that read dotenv text"],
   "test/property/formats.test.ts": ["usual", "starts other programs that read each format"],
   "test/property/fuzz.test.ts": ["usual", "asks 50,000 times"],
+  "test/property/given.test.ts": ["usual", "the only proof that nobody gives a right beyond their own"],
   "test/property/mcp.test.ts": ["usual", "asks agents' tools thousands of times"],
   "test/property/rights.test.ts": ["usual", "ten thousand random worlds"],
   "test/property/strangers.test.ts": ["usual", "asks a thousand times, with others beside"],

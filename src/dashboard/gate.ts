@@ -167,7 +167,7 @@ export async function contextOf(
   database: LentDatabase,
 ): Promise<AdminContext> {
   const { entrance, installation, now } = parts;
-  const person = "signIn" in entrance ? { actor: operator("").actor, rights: [] } : operator(entrance.operator);
+  const person = "signIn" in entrance ? { ...operator(""), rights: [] } : operator(entrance.operator);
   try {
     const admin = adminContextOf(installation, person, now, database);
     await installation.checkpoint.requireServed(admin.database);

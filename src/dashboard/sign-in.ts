@@ -95,12 +95,9 @@ export class SignIn {
    * @throws Refused `conflict` if the list of people fails verification
    */
   async whoIs(admin: Pick<AdminContext, "database" | "systemKeys">, identity: Identity): Promise<Who> {
-    const { persons, ...rights } = await rightsInForce(this.#watch, admin, (all) => personsSignedIn(all, identity));
+    const own = await rightsInForce(this.#watch, admin, (all) => personsSignedIn(all, identity));
     const { issuer, subject } = identity;
-    return {
-      actor: { type: "person", name: persons[0]?.name ?? "", from: { issuer, subject } },
-      ...rights,
-    };
+    return { actor: { type: "person", name: own.entries[0] ?? "", from: { issuer, subject } }, ...own };
   }
 
   /** @param more - what the provider says elsewhere of the same subject; undefined if it was not asked, or did not say */

@@ -36,14 +36,14 @@ const notarysRights: TableRights = [
 
 /**
  * All that the role of the door over SSH and of a team's dashboard may do, where people come who are not operators. It
- * cannot make tables, change persons, or change or delete what is on record.
+ * cannot make tables, or change or delete what is on record or an earlier list of persons.
  */
 const peoplesRights: TableRights = [
   ["SELECT", Object.values(tables).map(getTableName)],
   ["INSERT, UPDATE, DELETE", [tables.projects, tables.setVersions].map(getTableName)],
   ["INSERT, UPDATE", [tables.sets, tables.apiKeys, tables.auditHeads].map(getTableName)],
   ["INSERT, DELETE", [getTableName(tables.fileContents)]],
-  ["INSERT", [tables.dataKeys, tables.auditSegments].map(getTableName)],
+  ["INSERT", [tables.dataKeys, tables.auditSegments, tables.rosters].map(getTableName)],
   ["UPDATE", [getTableName(tables.variableRequests)]],
   // A new project locks a row against a rotation of the root key, and that takes the right to change one column.
   ["UPDATE (created_at)", [getTableName(tables.systemKeys)]],

@@ -100,6 +100,10 @@ const rows: readonly Row[] = [
   { words: "leaked", needs: [["reveal"]], stdin: `in a log: ${secret}`, gives: "leaked" },
   { words: "reuse ORG", needs: [["reveal"]] },
   { words: "access ORG/web", needs: [["see"]] },
+  { words: "person grant {someone} see --project ORG/web --env staging", needs: [["grant"], ["see"]] },
+  { words: "person revoke {someone} see --project ORG/web --env staging", needs: [["grant"]] },
+  { words: "person list --org ORG", needs: [["grant"]] },
+  { words: "person show {someone}", needs: [["grant"]] },
   { words: "expiring", needs: [["see", "keys"]], isList: true },
   { words: "audit list --project ORG/web", needs: [["audit"]] },
   { words: "audit show {entry}", needs: [["audit"]] },
@@ -183,6 +187,10 @@ describeBoth("each command over SSH", (w, dialect) => {
       const { trust } = await createTrust(w.admin, asked);
       return trust.id;
     },
+    someone: async () => {
+      await addPerson(w.admin, { name: `made-${number}`, organization: org, signIn: null });
+      return `made-${number}`;
+    },
     request: async () => {
       await w.run("update variable_requests set status = 'rejected'"); // a key may have 20 that are pending
       const asked = { environment: "staging", name: `ASKED_${number}`, reason: "for a test" } as const;
@@ -255,7 +263,8 @@ describeBoth("each command over SSH", (w, dialect) => {
     }
   });
 
-  const placed = tried.filter(({ words }) => /web|\{/.test(words));
+  // A person is of no project.
+  const placed = tried.filter(({ words }) => /web|\{/.test(words) && !words.startsWith("person show"));
   each(placed)("%s has nothing of a project in which somebody has no right", async (_, row) => {
     const { code, out } = await run(await elsewhere(), row);
     expect(row.isList ? ["done", "not_found"] : refusals).toContain(code);

@@ -22,7 +22,7 @@ import {
   showPerson,
 } from "../../src/people/persons/persons.ts";
 import { listOrganizations } from "../../src/people/projects/organizations.ts";
-import type { Holding, Right } from "../../src/serve/access/rights.ts";
+import { everyRight, type Holding, type Right } from "../../src/serve/access/rights.ts";
 import type { SignInAs } from "../../src/serve/access/roster.ts";
 import { auditPages, listAudit } from "../support/audit.ts";
 import { beforeTransaction } from "../support/before-transaction.ts";
@@ -59,7 +59,7 @@ const rightsOf = async (w: World, name: string) => (await showPerson(w.admin, na
 describeBoth("persons", (w) => {
   test("have the rights that an operator gave and did not take", async () => {
     const { organization, name } = await withAna(w);
-    const place = { organization: organization.slug, project: "web", until: null, ended: false };
+    const place = { organization: organization.slug, project: "web", until: null, ended: false, by: null };
     expect(await rightsOf(w, name)).toEqual([{ ...place, rights: ["see", "write"], environments: ["production"] }]);
     await grantRights(w.admin, name, { rights: ["write"], projects: ["web"], environments: ["staging"] });
     await grantRights(w.admin, name, { rights: ["see"], ...everywhere });
@@ -101,17 +101,22 @@ describeBoth("persons", (w) => {
     expect(await listPersons(w.admin)).toEqual(before);
   });
 
-  test("are changed by operators only: no right changes rights", async () => {
+  test("are changed by operators, and by nobody without `grant`: no other right changes rights", async () => {
     const { organization, name } = await withAna(w);
-    const all = ["see", "reveal", "write", "keys", "decide", "audit"] as const;
+    const all = everyRight.filter((right) => right !== "grant");
     const everything = [{ rights: all, organizationId: organization.id, projectId: null, environments: 7 }];
-    const ana = asPerson(w.admin, name, everything);
+    const ana = asPerson(w.admin, "eve", everything);
     const reach = { rights: ["see"], ...everywhere };
     const changes = [grantRights, revokeRights].map((change) => () => change(ana, name, reach));
-    const add = () => addPerson(ana, { name: "eve", signIn: null });
-    for (const asked of [...changes, add, () => removePerson(ana, name), () => listPersons(ana)]) {
+    const add = (admin: AdminContext) => addPerson(admin, { name: "eve", signIn: null });
+    for (const asked of [...changes, () => add(ana), () => removePerson(ana, name), () => listPersons(ana)]) {
       await expect(asked()).rejects.toMatchObject({ kind: "forbidden" });
     }
+    const lead = asPerson(w.admin, "eve", [{ ...everything[0], rights: everyRight } as Holding]);
+    for (const asked of [() => add(lead), () => removePerson(lead, name)]) {
+      await expect(asked()).rejects.toMatchObject({ kind: "forbidden" });
+    }
+    await expect(grantRights(lead, name, reach, { asTheyAre: true })).rejects.toMatchObject({ kind: "forbidden" });
   });
 
   test("lose rights in what was deleted, by its id, and get none in another organization than is named", async () => {
@@ -511,7 +516,7 @@ describeBoth("persons with some rights", (w) => {
 
   test("see their own rights, those of all their entries together", async () => {
     const { organization, where } = await web();
-    const place = { organization: organization.slug, project: "web", until: null, ended: false };
+    const place = { organization: organization.slug, project: "web", until: null, ended: false, by: null };
     const [only] = (await personIn(w.admin, where, ["see"], 2)).rights as readonly Holding[];
     const group = { ...only, rights: ["write"], environments: 6 } as Holding;
     expect(await ownRights(asPerson(w.admin, "ana", [only as Holding, group]))).toEqual({

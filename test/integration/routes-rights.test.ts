@@ -37,6 +37,7 @@ describeBoth("each route", (w, _, once) => {
       whoIs: async (_: unknown, { issuer, subject }: Identity) => ({
         actor: { type: "person", name: "ana", from: { issuer, subject } } as const,
         rights: held,
+        entries: ["ana"],
         freshUntil: Number.POSITIVE_INFINITY,
       }),
     } as unknown as SignIn;

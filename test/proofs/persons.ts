@@ -3,6 +3,10 @@ import type { Proof } from "./proof.ts";
 const persons = "integration/persons";
 const rights = "src/serve/access/rights.ts";
 const facts = "are exactly the facts of those that have not ended, in 10,000 random worlds";
+const personsFile = "src/people/persons/persons.ts";
+const givenFile = "src/people/persons/given.ts";
+const given = "property/given";
+const giving = "give and take what the model says, and no right lasts beyond one's own";
 const heads = "integration/heads";
 const head = "src/record/head.ts";
 
@@ -117,9 +121,56 @@ export const people: readonly Proof[] = [
     fails: [persons, "make no trust that would shut out another beyond their own rights"],
   },
   {
-    promise: "No right changes rights",
+    promise: "No right but `grant` changes rights, and it makes and removes no person",
     edits: [["src/people/desk/permit.ts", 'if (rights !== "operator") {', "if (rights === undefined) {"]],
-    fails: [persons, "are changed by operators only: no right changes rights"],
+    fails: [persons, "are changed by operators, and by nobody without `grant`"],
+  },
+  {
+    promise: "Nobody gives a right that they do not have",
+    edits: [[givenFile, "Math.min(lastsUntil(rights, right, holding, one), lastsUntil", "Math.max(0, lastsUntil"]],
+    fails: [given, giving],
+  },
+  {
+    promise: "A right that somebody gave does not outlast their own",
+    edits: [[givenFile, "holding, one)) >= endOf(holding),", "holding, one)) > 0,"]],
+    fails: [given, giving],
+  },
+  {
+    promise: "Only operators give the right to give",
+    edits: [[givenFile, 'right !== "grant" &&\n', "right.length > 0 &&\n"]],
+    fails: [given, giving],
+  },
+  {
+    promise: "Who gives rights changes none of their own",
+    edits: [[personsFile, "  if (differ.some(({ name }) => entries.includes(name))) throw notOneself();\n", ""]],
+    fails: [given, giving],
+  },
+  {
+    promise: "What somebody gave and can give no longer is settled",
+    edits: [[personsFile, "if (lost.length === 0) return persons;", "if (lost.length >= 0) return persons;"]],
+    fails: [given, giving],
+  },
+  {
+    promise: "Two persons keep no right by giving it to each other",
+    edits: [
+      [
+        givenFile,
+        "let standing: readonly GivenRight[] = all.filter(({ right }) => right.by === undefined);",
+        "let standing: readonly GivenRight[] = all;",
+      ],
+    ],
+    fails: [given, "two persons keep no right by giving it to each other"],
+  },
+  {
+    promise: "Only an operator takes a list of persons that fails verification",
+    edits: [
+      [
+        personsFile,
+        "  Permit.operator(admin);\n  return { persons: (await newestSealed",
+        "  return { persons: (await newestSealed",
+      ],
+    ],
+    fails: [persons, "are changed by operators, and by nobody without `grant`"],
   },
   {
     promise: "One sign-in is one person, also by a group with and without an issuer",

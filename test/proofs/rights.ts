@@ -249,15 +249,15 @@ export const asked: readonly Proof[] = [
     on: "PostgreSQL",
   },
   {
-    promise: "The role of people can change no person",
+    promise: "The role of people can change no list of persons that there was",
     edits: [
       [
         "src/store/roles.ts",
-        '["INSERT", [tables.dataKeys, tables.auditSegments].map(getTableName)],',
         '["INSERT", [tables.dataKeys, tables.auditSegments, tables.rosters].map(getTableName)],',
+        '["INSERT, UPDATE", [tables.dataKeys, tables.auditSegments, tables.rosters].map(getTableName)],',
       ],
     ],
-    fails: ["integration/roles", "may not make persons"],
+    fails: ["integration/roles", "may not change persons"],
     on: "PostgreSQL",
   },
   {

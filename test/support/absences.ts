@@ -16,7 +16,6 @@ export const absences: Readonly<Record<string, readonly string[]>> = {
     "people/keys/access-operations.ts: No valid key or trust",
     "people/history/operations.ts: There is no history",
     "people/history/operations.ts: No kept version",
-    "people/persons/operations.ts: There are no persons yet",
     "people/persons/operations.ts: No person is of",
     "people/rotation/operations.ts: Nothing needs the",
     "people/history/rollback.ts: Nothing of version",

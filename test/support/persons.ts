@@ -4,7 +4,7 @@ import type { Holding, Right } from "../../src/serve/access/rights.ts";
 
 /** The admin context of a person who came over SSH. */
 export function asPerson(admin: AdminContext, name: string, rights: readonly Holding[]): AdminContext {
-  return { ...admin, rights, actor: { type: "person", name, from: "ssh" } };
+  return { ...admin, rights, entries: [name], actor: { type: "person", name, from: "ssh" } };
 }
 
 /** A person with these rights in one project, in some environments or, by default, in all three. */

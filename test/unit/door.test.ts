@@ -76,7 +76,7 @@ test("the door has the commands of people, and none of these", async () => {
       ...["serve", "notary", "witness", "demo", "health", "backup", "backup verify", "restore", "rotate root"],
       "rotate data",
       ...["db upgrade", "db check", "db grants"],
-      ...["person add", "person grant", "person revoke", "person list", "person show", "person ssh"],
+      ...["person add", "person ssh"],
       ...["door", "dashboard", "explain", "openapi", "completion"],
     ].toSorted(),
   );

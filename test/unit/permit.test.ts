@@ -24,7 +24,7 @@ function isPermitted(holding: Partial<Holding>, change: Omit<Change, "names">): 
   return Permit.find({ rights }, everyRight, asked, among)?.covers({ names: [], ...change }) === true;
 }
 
-const ofOperators = /^(?:organization|people|history|data_key|root_key|audit|restore)\b/;
+const ofOperators = /^(?:organization|history|data_key|root_key|audit|restore)\b/;
 const ofCredentials = /^(?:key|trust)\./;
 const ofOrganization = /^project\.(?:create|rename|delete)$/;
 const ofEnvironment = /^(?:request|values)\.|\.(?:write|rollback|reveal)$/;
@@ -36,8 +36,10 @@ test.each(actions)("%s is permitted to operators, and to others only where they 
   expect(Permit.operator({ rights: "operator" }).covers({ names: [], action, organization: null })).toBe(true);
   const isOperators = ofOperators.test(action);
   const isCredential = ofCredentials.test(action);
+  // Persons are of no organization.
+  const isPersons = action === "people.write";
   const isOrganization = ofOrganization.test(action);
-  const isEnvironment = !isOperators && ofEnvironment.test(action);
+  const isEnvironment = !isOperators && !isPersons && ofEnvironment.test(action);
   expect(rightTo(action) === "operator").toBe(isOperators);
   expect({
     "with all rights in the organization": isPermitted({}, inStaging),
@@ -56,15 +58,15 @@ test.each(actions)("%s is permitted to operators, and to others only where they 
     "without a project": isPermitted({ projectId: project.id }, { action, organization }),
     "without an organization": isPermitted({}, { action, organization: null }),
   }).toEqual({
-    "with all rights in the organization": !(isOperators || isCredential),
-    "with all rights in the project": !(isOperators || isCredential || isOrganization),
+    "with all rights in the organization": !(isOperators || isCredential || isPersons),
+    "with all rights in the project": !(isOperators || isCredential || isPersons || isOrganization),
     "with all rights in staging": isEnvironment,
     "in another environment": false,
     "in another project": false,
     "in another organization": false,
     "without an environment": action === "project.environments",
     "without a project": isCredential,
-    "without an organization": false,
+    "without an organization": isPersons,
   });
 });
 

@@ -11,7 +11,9 @@ import { type Permit, requirePermitted } from "./permit.ts";
 export type Who = {
   readonly actor: PersonActor;
   readonly rights: Rights;
-  /** Until when they may see values of production and make keys for it without signing in again. Default: for ever. */
+  /** Their entries in the list of persons, their own before those of groups; an operator has none. */
+  readonly entries: readonly string[];
+  /** Until when they may see values of production, make keys for it and give rights in it without signing in again. Default: for ever. */
   readonly freshUntil?: number;
   /**
    * Asks whether these are still their rights: a command may wait long for an answer, or for its input.
@@ -25,7 +27,7 @@ export type KeyedDatabase = Pick<AdminContext, "database" | "systemKeys">;
 
 /** The person who holds the root key. @param name - of the account, as `actorOf` gives it */
 export function operator(name: string): Who {
-  return { actor: { type: "person", name, from: "os" }, rights: "operator" };
+  return { actor: { type: "person", name, from: "os" }, rights: "operator", entries: [] };
 }
 
 /** What the commands of people work with: a database they may write, and the keys. */
@@ -88,13 +90,13 @@ export function writing<T>(
 }
 
 /**
- * Requires a recent sign-in to reveal a production value or to change a production key. Both are put on record, so both
- * pass through {@link writing}.
+ * Requires a recent sign-in to reveal a production value, or to change keys or rights of production. All are put on record,
+ * so all pass through {@link writing}.
  */
 function requireFresh(admin: Freshness, permits: readonly Permit[], changes: readonly Change[]): void {
   if (isFresh(admin)) return;
   const isOfProduction = ({ action, environment }: Change) =>
-    /^(?:key|trust)\./.test(action)
+    /^(?:key|trust|people)\./.test(action)
       ? permits.some(({ environments }) => environments.includes("production"))
       : (action.endsWith(".reveal") || action === searchAction) && environment === "production";
   if (changes.some(isOfProduction)) throw stale();

@@ -65,6 +65,8 @@ export class Permit {
     const [right, where] = actionOf(action) ?? [];
     if (!this.#isMadeHere || right === undefined) return false;
     if (this.place === null) return this.rights === everyRight;
+    // Persons are of the whole installation. Which rights may be given is asked where they are written: `mayGive`.
+    if (where === "persons") return organization === null && this.rights.includes(right as Right);
     const { organizationId, projectId } = this.place;
     if (right === "operator" || !this.rights.includes(right) || organization?.id !== organizationId) return false;
     if (where === "credential") return project === undefined;
@@ -75,10 +77,10 @@ export class Permit {
 }
 
 /**
- * What a right must be held over: one environment, a whole project, all projects of the organization, or everything
- * that a key or a trust reaches.
+ * What a right must be held over: one environment, a whole project, all projects of the organization, everything that a
+ * key or a trust reaches, or where rights are given.
  */
-type PermitScope = "environment" | "project" | "organization" | "credential";
+type PermitScope = "environment" | "project" | "organization" | "credential" | "persons";
 
 const operators = ["operator"] as const;
 /** The right that each action takes, and where. What is not here is permitted to nobody. */
@@ -97,7 +99,7 @@ const actions = {
   "key.rotate": ["keys", "credential"],
   "trust.create": ["keys", "credential"],
   "trust.revoke": ["keys", "credential"],
-  "people.write": operators,
+  "people.write": ["grant", "persons"],
   "request.approve": ["decide", "environment"],
   "request.reject": ["decide", "environment"],
   "data_key.rotate": operators,

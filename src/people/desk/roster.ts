@@ -66,36 +66,35 @@ export async function whoIs({ open, systemKeys }: Installation, name: string): P
     return [person];
   };
   const inForce = rightsInForce(new RosterWatch(), { database, systemKeys }, findByName);
-  const { persons: _, ...rights } = await inForce.finally(() => database.close());
-  return { actor: { type: "person", name, from: "ssh" }, ...rights };
+  return { actor: { type: "person", name, from: "ssh" }, ...(await inForce.finally(() => database.close())) };
 }
 
 /**
- * The persons that `find` finds among those in force, with their rights together.
+ * The entries that `find` finds among those in force, with their rights together.
  * @throws Refused `conflict` as {@link RosterWatch.current}; and what `find` throws
  */
 export async function rightsInForce(
   watch: RosterWatch,
   admin: KeyedDatabase,
   find: (persons: readonly Person[]) => readonly Person[],
-): Promise<{ readonly persons: readonly Person[] } & Pick<Who, "rights" | "requireSameRights">> {
+): Promise<Pick<Who, "entries" | "rights" | "requireSameRights">> {
   const findNow = async (reading: KeyedDatabase) => {
     const { persons: all, at } = await watch.current(reading);
     const persons = find(all);
     return {
-      persons,
+      entries: persons.map(({ name }) => name),
       rights: inForce(
         persons.flatMap(({ holdings }) => holdings),
         at,
       ),
     };
   };
-  const { persons, rights } = await findNow(admin);
+  const { entries, rights } = await findNow(admin);
   const requireSameRights = async (reading: KeyedDatabase) => {
     if (isDeepStrictEqual((await findNow(reading)).rights, rights)) return;
     throw new Refused("conflict", "Your rights have changed in between. Nothing was done: try again.");
   };
-  return { persons, rights, requireSameRights };
+  return { entries, rights, requireSameRights };
 }
 
 /**

@@ -13,7 +13,9 @@ export async function mePage({ admin }: Visit): Promise<Answer> {
   const main = (
     <>
       <Facts facts={drawnFacts(own, ownColumns, admin.now())} />
-      {own.rights !== "operator" && <p class="quiet">An operator gives and takes rights. No page does.</p>}
+      {own.rights !== "operator" && (
+        <p class="quiet">Operators give and take rights, and so do persons with the right grant.</p>
+      )}
     </>
   );
   return { title: "Your rights", main };

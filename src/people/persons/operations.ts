@@ -8,8 +8,9 @@ import { everyRight } from "../../serve/access/rights.ts";
 import type { SignInAs } from "../../serve/access/roster.ts";
 import { choices, completed, flag, type Given, input, ofOrganization, typed, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
-import { type Columns, done, list, one } from "../desk/outcome.ts";
+import { type Columns, done, list, noneYet, one } from "../desk/outcome.ts";
 import { rightTo } from "../desk/permit.ts";
+import type { Plan } from "../desk/plan.ts";
 import { requireText } from "../desk/validate.ts";
 import { reachOf } from "../keys/credentials.ts";
 import {
@@ -29,6 +30,8 @@ import {
 
 const name = input("<name>", "the person's name, such as ana");
 const asTheyAre = flag("--as-they-are", "accept the stored persons although the audit does not confirm them");
+const keepGiven = flag("--keep-given", "what they gave and can give no longer stays, as given by you");
+const withGiven = flag("--with-given", "what they gave and can give no longer is taken away, too");
 const reachInputs = {
   organization: completed(input("--org <org>", "the organization (default: the person's)"), "organizations"),
   projects: completed(
@@ -38,8 +41,8 @@ const reachInputs = {
   allProjects: flag("--all-projects", "in every project, those created later too"),
   environments: choices("--env <list>", "in these environments; this or --all-environments is required", environments),
   allEnvironments: flag("--all-environments", "in every environment"),
-  asTheyAre,
 };
+const howInputs = { keepGiven, withGiven, asTheyAre };
 
 const whoami = operation({
   path: "whoami",
@@ -71,7 +74,7 @@ const add = operation({
   path: "person add",
   about: "Add a person, who has no rights yet.",
   examples: ["keyhole person add ana --org acme"],
-  right: rightTo("people.write"),
+  right: "operator",
   inputs: {
     name,
     organization: completed(input("--org <org>", "their organization; optional if only one exists"), "organizations"),
@@ -99,11 +102,13 @@ function signInOf(issuer: string | undefined, subject: string | undefined, group
 
 const grant = operation({
   path: "person grant",
-  about: "Give a person rights in some places, beside those that they have.",
+  about:
+    "Give a person rights in some places, beside those that they have. With the right `grant`, you give what you have.",
   examples: [
     "keyhole person grant ana see,write --project web --env development,staging",
     "keyhole person grant lee see,audit --all-projects --all-environments",
     "keyhole person grant ana reveal --project web --env production --until 4h",
+    "keyhole person grant lead see,write,grant --project web --all-environments",
   ],
   right: rightTo("people.write"),
   inputs: {
@@ -111,10 +116,14 @@ const grant = operation({
     rights: choices("<rights>", "one or several, comma-separated", everyRight),
     ...reachInputs,
     endFrom: input("--until <time>", "4h, 2030-01-31 (its start in UTC), 2030-01-31T18:00Z (default: never)", parseEnd),
+    ...howInputs,
   },
-  check: ({ rights, ...given }) => placesOf(rights, given),
-  run: async (admin, { name, rights, asTheyAre, endFrom, ...given }) =>
-    mayNow(await grantRights(admin, name, { ...placesOf(rights, given), endFrom }, { asTheyAre })),
+  check: ({ rights, ...given }) => [placesOf(rights, given), howOf(given)],
+  plan: async (admin, { name, rights, endFrom, ...given }) => {
+    const places = { ...placesOf(rights, given), endFrom };
+    const change = (isDry?: true) => grantRights(admin, name, places, { ...howOf(given), ...(isDry && { isDry }) });
+    return planned(name, await change(true), change);
+  },
 });
 
 const revoke = operation({
@@ -127,42 +136,62 @@ const revoke = operation({
     name,
     rights: choices("[rights]", "one or several, comma-separated", everyRight),
     ...reachInputs,
+    ...howInputs,
   },
-  check: ({ rights, name: _, asTheyAre: __, ...given }) => {
+  check: ({ rights, name: _, ...given }) => {
+    howOf(given);
     if (rights !== undefined) return placesOf(rights, given);
-    if (Object.values(given).every((value) => value === undefined)) return;
+    const { keepGiven: _kept, withGiven: _taken, asTheyAre: _trusted, ...places } = given;
+    if (Object.values(places).every((value) => value === undefined)) return;
     throw usageProblem("Name the RIGHTS to take there, or nothing but the person to remove them.");
   },
-  plan: async (admin, { name, rights, asTheyAre, ...given }) => {
-    const trust = { asTheyAre };
-    const seen = { person: name };
+  plan: async (admin, { name, rights, ...given }) => {
+    const how = howOf(given);
     if (rights !== undefined) {
-      const sentence = `Nothing was changed. It would take ${rights.join(",")} from ${name} in these places.`;
       const places = placesOf(rights, given);
-      const apply = async () => mayNow(await revokeRights(admin, name, places, trust));
-      return { seen, document: { name, ...places }, sentence, apply };
+      const change = (isDry?: true) => revokeRights(admin, name, places, { ...how, ...(isDry && { isDry }) });
+      return planned(name, await change(true), change);
     }
-    if (!asTheyAre) await showPerson(admin, name);
+    await removePerson(admin, name, { ...how, isDry: true });
     const apply = async () => {
-      const person = await removePerson(admin, name, trust);
+      const person = await removePerson(admin, name, how);
       return done({ ...person, removed: true }, `Removed ${name}. Keys that they made stay: keyhole key list`);
     };
-    return { deed: `remove ${name} with all rights`, seen, document: { name }, apply };
+    return { deed: `remove ${name} with all rights`, seen: { person: name }, document: { name }, apply };
   },
 });
+
+/** A change of somebody's rights. @param then - the person after it */
+function planned(name: string, then: PersonRecord, change: () => Promise<PersonRecord>): Plan {
+  return {
+    seen: { person: name },
+    document: then,
+    sentence: `Nothing was changed. ${mayWords(then, "could then")}`,
+    apply: async () => {
+      const now = await change();
+      return done(now, mayWords(now, "may now"));
+    },
+  };
+}
+
+/** @throws Problem if they say both */
+function howOf({ keepGiven, withGiven, asTheyAre }: Given<typeof howInputs>) {
+  if (keepGiven && withGiven) throw usageProblem("Give either --keep-given or --with-given.");
+  return { asTheyAre, given: keepGiven ? "kept" : withGiven ? "taken" : undefined } as const;
+}
 
 const listAll = operation({
   path: "person list",
   about: "List the persons and their rights.",
   examples: ["keyhole person list --org acme"],
-  right: "operator",
+  right: rightTo("people.write"),
   inputs: { organization: ofOrganization("persons"), wide },
   run: async (admin, { organization }) =>
     list(
       await listPersons(admin, organization),
       personColumns,
       organization === undefined
-        ? "There are no persons yet: run keyhole person add NAME."
+        ? noneYet(admin, "persons", "run keyhole person add NAME.")
         : `No person is of ${organization}.`,
     ),
 });
@@ -171,7 +200,7 @@ const show = operation({
   path: "person show",
   about: "Show a person and their rights.",
   examples: ["keyhole person show ana"],
-  right: "operator",
+  right: rightTo("people.write"),
   inputs: { name },
   run: async (admin, { name }) => one(await showPerson(admin, name), personColumns),
 });
@@ -204,15 +233,12 @@ const publicKeyLine =
   /^(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d{3}|sk-[a-z0-9-]+@openssh\.com) [A-Za-z0-9+/]{32,}={0,2}(?: [\x20-\x7e]*)?$/;
 
 /** @throws Problem if they do not say where */
-function placesOf(
-  rights: readonly string[],
-  { organization, ...given }: Omit<Given<typeof reachInputs>, "asTheyAre">,
-): Reach {
+function placesOf(rights: readonly string[], { organization, ...given }: Given<typeof reachInputs>): Reach {
   return { rights, organization, ...reachOf(given) };
 }
 
-function mayNow(person: PersonRecord) {
-  return done(person, `${person.name} may now:\n${rightsText(person.rights.filter(({ ended }) => !ended))}`);
+function mayWords({ name, rights }: PersonRecord, words: "may now" | "could then"): string {
+  return `${name} ${words}:\n${rightsText(rights.filter(({ ended }) => !ended))}`;
 }
 
 /** A line for each place. */
@@ -223,12 +249,12 @@ function rightsText(rights: readonly RightsInPlace[], between = "\n"): string {
       const where = one.project === null ? `all projects of ${one.organization}` : `${one.organization}/${one.project}`;
       const among = one.environments.length === environments.length ? "every environment" : one.environments.join(",");
       const end = one.until === null ? "" : `, ${one.ended ? "ended" : "until"} ${formatTime(one.until)}`;
-      return `${one.rights.join(",")} in ${where}, ${among}${end}`;
+      return `${one.rights.join(",")} in ${where}, ${among}${end}${one.by === null ? "" : `, given by ${one.by}`}`;
     })
     .join(between);
 }
 
-/** What operators are told of somebody. */
+/** What operators, and whoever gives rights, are told of somebody. */
 export const personColumns: Columns<PersonRecord> = {
   NAME: (one: PersonRecord) => one.name,
   ORG: (one: PersonRecord) => one.organization ?? "-",
@@ -237,7 +263,7 @@ export const personColumns: Columns<PersonRecord> = {
 };
 
 export const persons: Operations = {
-  about: "People who work over SSH or sign in to the dashboard, and their rights. Only an operator changes them.",
+  about: "People who work over SSH or sign in to the dashboard, and their rights.",
   rows: [add, grant, revoke, listAll, show, ssh],
 };
 export const self: Operations = { rows: [whoami] };

@@ -125,8 +125,8 @@ export function rightsCell(
 export function RightsInWords() {
   return (
     <p class="quiet">
-      Who reads has the rights see and reveal; who reads and writes, also write; all rights are these with keys, decide
-      and audit.
+      Who reads has the rights see and reveal; who reads and writes, also write; all rights are these with keys, decide,
+      audit and grant.
     </p>
   );
 }

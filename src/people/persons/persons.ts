@@ -3,15 +3,17 @@ import { asc, eq, sql } from "drizzle-orm";
 import { isIssuer, issuerRule } from "../../core/json-request.ts";
 import { type Environment, environmentMask, environmentsOf, everyEnvironment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { formatTime } from "../../core/words/text.ts";
+import { formatTime, listed } from "../../core/words/text.ts";
 import type { PersonActor } from "../../record/entry.ts";
 import {
   endOf,
   everyRight,
   type Holding,
+  hasSomewhere,
   inForce,
   isSamePlace,
   may,
+  meets,
   merged,
   type ProjectPlace,
   type Right,
@@ -26,8 +28,12 @@ import { Permit } from "../desk/permit.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
 import { newestSealed, type PersonsAt, RosterWatch, writeRoster } from "../desk/roster.ts";
 import { requireEnvironments, requireMembers, requireWord } from "../desk/validate.ts";
+import { each, lastsUntil, mayGive, unsupported } from "./given.ts";
 
-/* The persons of an installation and their rights. Only operators change them: no right changes rights. */
+/*
+ * The persons of an installation and their rights. Operators change them. Who has the right `grant` gives others what
+ * they have themselves, where they have it and no longer, and takes away what they could give.
+ */
 
 export type PersonRecord = {
   readonly name: string;
@@ -48,6 +54,8 @@ export type RightsInPlace = {
   /** When they end, in epoch milliseconds; null if they never do. */
   readonly until: number | null;
   readonly ended: boolean;
+  /** The name of the person who gave them; null if an operator did. */
+  readonly by: string | null;
 };
 
 /** Rights in some places. Null means every project, future ones too, or every environment. */
@@ -59,8 +67,15 @@ export type Reach = {
   readonly environments: readonly string[] | null;
 };
 
-/** Whether an operator takes the persons in the database as they are, though the audit does not vouch for them. */
-type PersonsTrust = { readonly asTheyAre?: boolean | undefined };
+/** How persons are changed. */
+type HowChanged = {
+  /** Whether an operator takes the persons in the database as they are, though the audit does not vouch for them. */
+  readonly asTheyAre?: boolean | undefined;
+  /** What becomes of what somebody gave and can give no longer. If it is left out, the change is refused. */
+  readonly given?: "kept" | "taken" | undefined;
+  /** Whether nothing is written, and the answer is what would be. */
+  readonly isDry?: true;
+};
 
 /** Adds a person without rights. */
 export async function addPerson(
@@ -72,14 +87,15 @@ export async function addPerson(
     /** Whether somebody who was removed may have had the name. */
     readonly again?: boolean | undefined;
   },
-  trust: PersonsTrust = {},
+  how: HowChanged = {},
 ): Promise<PersonRecord> {
+  const permit = Permit.operator(admin);
   const { name, signIn, again } = asked;
   requirePersonName(name);
   if (signIn !== null) requireSignIn(signIn);
   const { id: organizationId } = await findOrganization(admin, asked.organization);
   const isTaken = !again && (await wasGiven(admin, name));
-  return changePerson(admin, name, trust, (before, others) => {
+  return changePerson(admin, permit, name, how, (before, others) => {
     if (before !== undefined) throw new Refused("exists", `The person ${name} exists already.`);
     // A person who leaves is removed by one name.
     const same = signIn && others.find((one) => one.signIn && mayBeOne(one.signIn, signIn));
@@ -107,23 +123,30 @@ async function wasGiven({ database }: AdminContext, name: string): Promise<boole
 }
 
 /**
- * Gives a person rights, beside those that they have. A right that they have in the very place ends as this one does.
+ * Gives a person rights, beside those that they have. A right that they have in the very place ends as this one does, but
+ * a person changes only what they gave.
  * @param endFrom - when it ends, if that is counted from a moment. If it is left out, never
- * @throws Refused `invalid` if it would have ended
+ * @throws Refused `invalid` if it would have ended, `forbidden` if it is not theirs to give
  */
 export function grantRights(
   admin: AdminContext,
   name: string,
   { endFrom, ...reach }: Reach & { readonly endFrom?: ((startMs: number) => number) | undefined },
-  trust: PersonsTrust = {},
+  how: HowChanged = {},
 ): Promise<PersonRecord> {
-  return changeRights(admin, name, reach, trust, ({ held, rights, places, at }) => {
+  return changeRights(admin, name, reach, how, ({ held, rights, places, at }) => {
     const until = endFrom?.(at);
     if (until !== undefined && until <= at) {
       throw new Refused("invalid", `${formatTime(until)} is past: the rights would have ended already.`);
     }
-    const given = places.map((place) => ({ ...place, rights, ...(until !== undefined && { until }) }));
-    const again = (one: Holding) => (rights.some((right) => one.rights.includes(right)) ? given : []);
+    const given = places.map((place) => ({
+      ...place,
+      rights,
+      ...(until !== undefined && { until }),
+      ...givenBy(admin),
+    }));
+    const isOurs = ({ by }: Holding) => admin.rights === "operator" || by?.[0] === admin.entries[0];
+    const again = (one: Holding) => (isOurs(one) && rights.some((right) => one.rights.includes(right)) ? given : []);
     const kept = ofOneRight(held).map((one) => {
       const taken = again(one).find((more) => isSamePlace(one, more))?.environments ?? 0;
       return { ...one, environments: one.environments & ~taken };
@@ -132,14 +155,19 @@ export function grantRights(
   });
 }
 
+/** Who gives what this person gives. */
+function givenBy({ rights, entries }: AdminContext): Pick<Holding, "by"> {
+  return rights === "operator" ? {} : { by: entries };
+}
+
 /**
  * Takes rights from a person. What was deleted is named by its id, as lists show it.
  * @throws Refused as {@link grantRights}; `invalid` to take from one project what the person may do in all
  */
-export function revokeRights(admin: AdminContext, name: string, reach: Reach, trust: PersonsTrust = {}) {
+export function revokeRights(admin: AdminContext, name: string, reach: Reach, how: HowChanged = {}) {
   const change = ({ held, rights, places }: RightsChange) =>
     places.reduce((left, place) => without(name, left, rights, place), ofOneRight(held));
-  return changeRights(admin, name, reach, trust, change, ({ holdings }) => holdings);
+  return changeRights(admin, name, reach, how, change, ({ holdings }) => holdings);
 }
 
 /** The same rights, with one right in each holding. */
@@ -159,38 +187,63 @@ async function changeRights(
   admin: AdminContext,
   name: string,
   reach: Reach,
-  trust: PersonsTrust,
+  how: HowChanged,
   change: (asked: RightsChange) => readonly Holding[],
   named: (person: Person) => readonly Holding[] = () => [],
 ): Promise<PersonRecord> {
-  Permit.operator(admin);
+  requireGrant(admin);
   const rights = requireMembers("right", everyRight, reach.rights);
-  const { persons } = await readPersons(admin, trust);
+  const { persons } = await readPersons(admin, how);
   const found = requirePerson(
-    persons.find((one) => one.name === name),
+    seenAmong(admin, persons).find((one) => one.name === name),
     name,
   );
   const places = await placesIn(admin, found, reach, named(found));
-  return changePerson(admin, name, trust, (before, _, at) => {
+  const permits = places.map((place) => requirePermitToGive(admin, place));
+  return changePerson(admin, permits, name, how, (before, _, at) => {
     const person = requirePerson(before, name);
     return { ...person, holdings: merged(change({ held: person.holdings, rights, places, at })) };
   });
 }
 
-/** Removes a person with all their rights. */
-export function removePerson(admin: AdminContext, name: string, trust: PersonsTrust = {}): Promise<PersonRecord> {
-  return changePerson(admin, name, trust, () => undefined);
+/** @throws Refused `forbidden` for somebody who may give rights nowhere */
+function requireGrant({ rights }: AdminContext): void {
+  if (hasSomewhere(rights, "grant")) return;
+  const words = "Only an operator may do this, who holds the root key, or somebody with the right `grant`.";
+  throw new Refused("forbidden", words);
 }
 
-/** Persons of one organization or of all, by name, for operators. */
+/** Removes a person with all their rights. */
+export async function removePerson(admin: AdminContext, name: string, how: HowChanged = {}): Promise<PersonRecord> {
+  return changePerson(admin, Permit.operator(admin), name, how, () => undefined);
+}
+
+/**
+ * Persons of one organization or of all, by name: for operators, and for whoever may give rights. These see the persons of
+ * their organizations, and the rights where they may give some.
+ */
 export async function listPersons(admin: AdminContext, organization?: string): Promise<PersonRecord[]> {
-  Permit.operator(admin);
+  requireGrant(admin);
   const only = organization === undefined ? undefined : (await findOrganization(admin, organization)).id;
   const slugs = await slugsOf(admin);
   const { persons, at } = await readPersons(admin);
-  return persons
+  return seenAmong(admin, persons)
     .filter(({ organizationId }) => organizationId === (only ?? organizationId))
     .map((one) => shown(slugs, one, at));
+}
+
+/** The persons whom somebody who may give rights is shown. */
+function seenAmong(admin: AdminContext, persons: readonly Person[]): Person[] {
+  const seen = persons.map((one) => asSeen(admin, one));
+  return seen.filter(({ organizationId, holdings }) => organizationId !== "" || holdings.length > 0);
+}
+
+/** A person as somebody who may give rights is shown them: without an organization or rights that are nothing to them. */
+function asSeen({ rights }: AdminContext, person: Person): Person {
+  if (rights === "operator") return person;
+  const isTheirs = rights.some((one) => one.rights.includes("grant") && one.organizationId === person.organizationId);
+  const holdings = each(person.holdings).filter((one) => meets(rights, "grant", one, one.environments));
+  return { ...person, organizationId: isTheirs ? person.organizationId : "", holdings: merged(holdings) };
 }
 
 export async function showPerson(admin: AdminContext, name: string): Promise<PersonRecord> {
@@ -303,49 +356,146 @@ function accessOf(
 }
 
 /** The persons in force. @throws Refused `conflict` if SQL changed them or put earlier ones back */
-async function readPersons(admin: AdminContext, { asTheyAre }: PersonsTrust = {}): Promise<PersonsAt> {
+async function readPersons(admin: AdminContext, { asTheyAre }: HowChanged = {}): Promise<PersonsAt> {
   if (!asTheyAre) return new RosterWatch().current(admin);
+  Permit.operator(admin);
   return { persons: (await newestSealed(admin))?.persons ?? [], at: await clockOf(admin.database) };
 }
 
+/** What a person becomes; undefined if they are removed. */
+type PersonChange = (before: Person | undefined, others: readonly Person[], at: number) => Person | undefined;
+
 /**
  * Writes the next version. The lane's head is locked first, so that of two changes at once the later sees the earlier.
- * @param change - what a person becomes; undefined if they are removed
- * @returns the person as they are now, or were
+ * @returns the person as they are now, or were, as far as the caller is shown them
  */
 async function changePerson(
   admin: AdminContext,
+  permits: Permit | readonly Permit[],
   name: string,
-  trust: PersonsTrust,
-  change: (before: Person | undefined, others: readonly Person[], at: number) => Person | undefined,
+  how: HowChanged,
+  change: PersonChange,
 ): Promise<PersonRecord> {
-  return writing(admin, Permit.operator(admin), async (admin) => {
+  const recordOf = async (admin: AdminContext, { before, after, at }: Awaited<ReturnType<typeof changed>>) => {
+    const person = [...after, ...before].find((one) => one.name === name);
+    return shown(await slugsOf(admin), asSeen(admin, requirePerson(person, name)), at);
+  };
+  if (how.isDry) return recordOf(admin, await changed(admin, name, how, change));
+  return writing(admin, permits, async (admin) => {
     await lockCommands(admin);
-    const { persons, at } = await readPersons(admin, trust);
-    const before = persons.find((one) => one.name === name);
-    const others = persons.filter((one) => one !== before);
-    const after = change(before, others, at);
-    const person = after ?? requirePerson(before, name);
-    const listing = encodePersons(after ? [...others, after].sort((a, b) => (a.name < b.name ? -1 : 1)) : others);
+    const found = await changed(admin, name, how, change);
+    const { before, after, at } = found;
+    const listing = encodePersons(after);
     if (Buffer.byteLength(listing) > listingBytesMax) {
       throw new Refused("bound", `The persons and their rights take more than ${listingBytesMax / 1024} KiB.`);
     }
     const slugs = await slugsOf(admin);
+    const differ = [...new Set([...before, ...after].map((one) => one.name))]
+      .map((one) => [before, after].map((all) => all.find((person) => person.name === one)))
+      .filter(([old, now]) => old !== now);
     const lines = (one: Person | undefined) => (one === undefined ? [] : linesOf(shown(slugs, one, at)));
-    const [old, now] = [lines(before), lines(after)];
+    const [old, now] = [0, 1].map((at) => differ.flatMap((one) => lines(one[at]))) as [string[], string[]];
     const write = {
       added: now.filter((line) => !old.includes(line)),
       changed: [],
       deleted: old.filter((line) => !now.includes(line)),
     };
-    return [shown(slugs, person, at), [{ ...(await writeRoster(admin, listing, name)), write }]];
+    const others = differ.map(([old, now]) => (now ?? old)?.name as string).filter((one) => one !== name);
+    return [await recordOf(admin, found), [{ ...(await writeRoster(admin, listing, name, ...others)), write }]];
   });
+}
+
+/** All persons before and after a change of one, by name, with what becomes of what that one gave. */
+async function changed(admin: AdminContext, name: string, how: HowChanged, change: PersonChange) {
+  const { persons: before, at } = await readPersons(admin, how);
+  const old = before.find((one) => one.name === name);
+  const others = before.filter((one) => one !== old);
+  const now = change(old, others, at);
+  if (now === undefined) requirePerson(old, name);
+  const all = now === undefined ? others.map((one) => forgetting(name, one, at)) : [...others, now];
+  requireMayChange(admin, before, all);
+  const after = await settled(admin, name, how, all, at);
+  requireMayChange(admin, before, after);
+  return { before, after: after.toSorted((a, b) => (a.name < b.name ? -1 : 1)), at };
+}
+
+/** A person to whom nothing was given by somebody who is removed: the name may be another's later. */
+function forgetting(name: string, person: Person, at: number): Person {
+  if (!person.holdings.some(({ by }) => by?.includes(name))) return person;
+  const holdings = person.holdings.map((one) =>
+    one.by ? { ...one, by: one.by.filter((giver) => giver !== name) } : one,
+  );
+  return { ...person, holdings: merged(holdings.filter((one) => one.by?.length !== 0 || endOf(one) > at)) };
+}
+
+/** The persons after it was settled what becomes of what somebody gave. @throws Refused `invalid` if nobody said */
+async function settled(
+  admin: AdminContext,
+  name: string,
+  { given }: HowChanged,
+  persons: readonly Person[],
+  at: number,
+): Promise<readonly Person[]> {
+  const lost = unsupported(persons, at);
+  if (lost.length === 0) return persons;
+  if (lost.some((one) => admin.entries.includes(one.name))) throw notOneself();
+  if (given === undefined) {
+    const slugs = await slugsOf(admin);
+    const lines = lost.map((one) => lineOf(one.name, shownRights(slugs, [one.right], at)[0] as RightsInPlace));
+    const words = `${name} gave what then nobody answers for: ${listed(lines)}. Say what becomes of it: --keep-given leaves it, as given by you, and --with-given takes it away.`;
+    throw new Refused("invalid", words, { field: "given" });
+  }
+  return persons.map((person) => {
+    const theirs = lost.filter((one) => one.name === person.name).map(({ right }) => right);
+    if (theirs.length === 0) return person;
+    const isLost = (one: Holding) => theirs.some((right) => isDeepStrictEqual(one, right));
+    const all = each(person.holdings).flatMap((one): Holding[] => {
+      if (!isLost(one)) return [one];
+      if (given === "taken") return [];
+      const { by: _, ...right } = one;
+      return [one.by?.length && !one.by.includes(name) ? one : { ...right, ...givenBy(admin) }];
+    });
+    return { ...person, holdings: merged(all) };
+  });
+}
+
+/**
+ * The one place that judges what somebody who is no operator gives and takes: each right that differs is theirs to give.
+ * @throws Refused `forbidden`
+ */
+function requireMayChange(admin: AdminContext, before: readonly Person[], after: readonly Person[]): void {
+  const { rights, entries } = admin;
+  if (rights === "operator") return;
+  const rightsOf = (all: readonly Person[]) =>
+    new Map(
+      all.flatMap(({ name, holdings }) => each(holdings).map((one) => [JSON.stringify([name, one]), { name, one }])),
+    );
+  const [old, now] = [rightsOf(before), rightsOf(after)];
+  const differ = [...old, ...now].filter(([key]) => old.has(key) !== now.has(key)).map(([, given]) => given);
+  if (differ.some(({ name }) => entries.includes(name))) throw notOneself();
+  const beyond = differ.find(({ one }) => !mayGive(rights, one))?.one;
+  if (beyond === undefined) return;
+  const [right] = beyond.rights;
+  if (right === "grant") throw new Refused("forbidden", "Only an operator gives and takes the right `grant`.");
+  const [environment] = environmentsOf(beyond.environments) as [Environment];
+  const until = Math.min(
+    ...([right as Right, "grant"] as const).map((one) => lastsUntil(rights, one, beyond, environment)),
+  );
+  const words =
+    until === 0
+      ? `You do not have the right to ${right} there in ${environment}, so it is not yours to give or to take.`
+      : `Your right to ${right} or to grant there in ${environment} ends ${formatTime(until)}: give --until no later, and leave what lasts longer to an operator.`;
+  throw new Refused("forbidden", words);
+}
+
+function notOneself(): Refused {
+  return new Refused("forbidden", "Others change your own rights: ask an operator.");
 }
 
 /** Enough for some thousand persons; every request of the dashboard reads it. */
 const listingBytesMax = 1024 * 1024;
 
-type RightsPlace = Omit<Holding, "rights" | "until">;
+type RightsPlace = Omit<Holding, "rights" | "until" | "by">;
 
 /**
  * The places that a command names.
@@ -366,8 +516,8 @@ async function placesIn(
   const organization = isGone ? { id, slug: id } : slug === undefined ? slug : await findOrganization(admin, slug);
   const home = () => {
     if (organization !== undefined) return organization;
-    // The only other one there is would be another than is meant.
-    const words = `The organization of ${person.name} was deleted: name the one that you mean with --org.`;
+    // It was deleted. The only other one there is would be another than is meant.
+    const words = `${person.name} is of no organization here: name the one that you mean with --org.`;
     throw new Refused("invalid", words);
   };
   if (reach.projects === null) return [{ organizationId: home().id, projectId: null, environments }];
@@ -377,10 +527,19 @@ async function placesIn(
     const where = project.includes("/") ? project : `${home().slug}/${project}`;
     const isThere = (one: Holding) =>
       where === `${slugs.get(one.organizationId) ?? one.organizationId}/${one.projectId}`;
-    const { organizationId, projectId } = gone.find(isThere) ?? placeOf(await findProject(admin, where, "see"));
+    const { organizationId, projectId } =
+      gone.find(isThere) ?? placeOf(await findProject(admin, where, "grant", environmentsOf(environments)));
     places.push({ organizationId, projectId, environments });
   }
   return places;
+}
+
+/** @throws Refused `not_found` if somebody may not give rights there */
+function requirePermitToGive(admin: AdminContext, place: RightsPlace): Permit {
+  const permit = Permit.find(admin, ["grant"], place, environmentsOf(place.environments));
+  if (permit !== undefined) return permit;
+  const there = environmentsOf(place.environments).join(" and ");
+  throw new Refused("not_found", `This takes the right to grant in all projects of the organization, in ${there}.`);
 }
 
 /** Takes rights in one place away. @param holdings - with one right each */
@@ -421,24 +580,25 @@ function shownRights(slugs: Slugs, holdings: readonly Holding[], at: number): Ri
     environments: environmentsOf(holding.environments),
     until: holding.until ?? null,
     ended: endOf(holding) <= at,
+    by: holding.by?.[0] ?? null,
   }));
 }
 
-/**
- * A person's rights as the audit records them: a line for the person, and one for each right in each place. It names the
- * end, because nothing is written when a right ends.
- */
+/** A person's rights as the audit records them: a line for the person, and one for each right in each place. */
 function linesOf({ name, signIn, rights }: PersonRecord): string[] {
   const who = signIn === null ? name : `${name} ${signInText(signIn)}`;
   const lines = rights.flatMap((one) =>
     one.environments.flatMap((environment) =>
-      one.rights.map((right) => {
-        const end = one.until === null ? "" : ` until ${formatTime(one.until)}`;
-        return `${name} ${right} ${one.organization}/${one.project ?? "*"} ${environment}${end}`;
-      }),
+      one.rights.map((right) => lineOf(name, { ...one, rights: [right], environments: [environment] })),
     ),
   );
   return [who, ...lines];
+}
+
+/** A right in one environment. The line names its end, because nothing is written when a right ends. */
+function lineOf(name: string, { rights, organization, project, environments, until, by }: RightsInPlace): string {
+  const end = until === null ? "" : ` until ${formatTime(until)}`;
+  return `${name} ${rights} ${organization}/${project ?? "*"} ${environments}${end}${by === null ? "" : ` by ${by}`}`;
 }
 
 /** By whom a person is signed in, in words. */

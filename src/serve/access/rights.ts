@@ -1,7 +1,7 @@
 import { type Environment, type EnvironmentMask, environmentMask, environments } from "../../core/names.ts";
 
 /** What a person may do, in the order in which lists show it. `person grant` says what each lets a person do. */
-export const everyRight = ["see", "reveal", "write", "keys", "decide", "audit"] as const;
+export const everyRight = ["see", "reveal", "write", "keys", "decide", "audit", "grant"] as const;
 export type Right = (typeof everyRight)[number];
 
 /** Rights of a person in one place. */
@@ -10,6 +10,8 @@ export type Holding = ProjectPlace & {
   readonly environments: EnvironmentMask;
   /** When they end, in epoch milliseconds. If it is left out, they never end. */
   readonly until?: number;
+  /** Who gave them: their entries in the list of persons, their own first. If it is left out, an operator. */
+  readonly by?: readonly string[];
 };
 
 /** What somebody may do at one moment: {@link inForce}. An operator holds the root key and needs no rights. */
@@ -74,9 +76,10 @@ export function belongsTo(rights: Rights, organizationId: string): boolean {
   return rights === "operator" || rights.some((holding) => holding.organizationId === organizationId);
 }
 
-/** Each place once for each end, with its environments, in a fixed order: equal rights have equal texts. */
+/** Each place once for each giver and end, with its environments, in a fixed order: equal rights have equal texts. */
 export function merged(holdings: readonly Holding[]): Holding[] {
-  const places = [...Map.groupBy(holdings, placeKey)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const given = (one: Holding) => placeKey(one) + JSON.stringify(one.by ?? null);
+  const places = [...Map.groupBy(holdings, given)].sort(([a], [b]) => (a < b ? -1 : 1));
   return places.flatMap(([, held]) => {
     // A right that is given twice ends with the later one.
     const lasting = everyRight.map(() => 0);

@@ -38,10 +38,12 @@ export function encodePersons(persons: readonly Person[]): string {
 /** The persons of a sealed text. @throws TypeError if a newer program wrote it */
 export function decodePersons(listing: string): readonly Person[] {
   const persons = JSON.parse(listing) as readonly Person[];
-  const isKnown = ({ rights, environments, until = 0 }: Holding) =>
+  const isKnown = ({ rights, environments, until = 0, by = [""] }: Holding) =>
     rights.every((right: Right) => everyRight.includes(right)) &&
     (environments & ~everyEnvironment) === 0 &&
-    Number.isSafeInteger(until);
+    Number.isSafeInteger(until) &&
+    Array.isArray(by) &&
+    by.length > 0;
   if (persons.every(({ holdings }) => holdings.every(isKnown))) return persons;
   throw new TypeError("a right that this program does not know");
 }
