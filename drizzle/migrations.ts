@@ -12,6 +12,7 @@ import postgres0010 from "./postgres/0010_journal.sql" with { type: "text" };
 import postgres0011 from "./postgres/0011_leaves.sql" with { type: "text" };
 import postgres0012 from "./postgres/0012_found_by.sql" with { type: "text" };
 import postgres0013 from "./postgres/0013_rate.sql" with { type: "text" };
+import postgres0014 from "./postgres/0014_from.sql" with { type: "text" };
 import sqlite0000 from "./sqlite/0000_tables.sql" with { type: "text" };
 import sqlite0001 from "./sqlite/0001_organization_seal.sql" with { type: "text" };
 import sqlite0002 from "./sqlite/0002_persons.sql" with { type: "text" };
@@ -26,6 +27,7 @@ import sqlite0010 from "./sqlite/0010_journal.sql" with { type: "text" };
 import sqlite0011 from "./sqlite/0011_leaves.sql" with { type: "text" };
 import sqlite0012 from "./sqlite/0012_found_by.sql" with { type: "text" };
 import sqlite0013 from "./sqlite/0013_rate.sql" with { type: "text" };
+import sqlite0014 from "./sqlite/0014_from.sql" with { type: "text" };
 
 /** The migrations in order, with their moments. Written by `bun run generate`. */
 export const postgres = [
@@ -43,6 +45,7 @@ export const postgres = [
   { text: postgres0011, at: 1795905663354 },
   { text: postgres0012, at: 1795935313170 },
   { text: postgres0013, at: 1795950993266 },
+  { text: postgres0014, at: 1795965498619 },
 ];
 export const sqlite = [
   { text: sqlite0000, at: 1795321606395 },
@@ -59,4 +62,5 @@ export const sqlite = [
   { text: sqlite0011, at: 1795905564790 },
   { text: sqlite0012, at: 1795935317219 },
   { text: sqlite0013, at: 1795950999142 },
+  { text: sqlite0014, at: 1795965506364 },
 ];

@@ -33,6 +33,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/integration/dashboard-set.test.ts": ["usual", "opens every form of every kind"],
   "test/integration/database.test.ts": ["usual", "is about PostgreSQL"],
   "test/integration/db-check.test.ts": ["usual", "the only proof that db check knows what a failover could lose"],
+  "test/integration/elsewhere.test.ts": ["usual", "the only proof that keys are refused from elsewhere"],
   "test/integration/failures.test.ts": ["usual", "breaks an installation in every way, and runs commands on it"],
   "test/integration/files.test.ts": ["usual", "reads files of every size up to 8 MiB"],
   "test/integration/history.test.ts": ["usual", "writes more versions than are kept"],

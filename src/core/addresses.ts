@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { BoundedMap } from "./bounded-map.ts";
 
 /*
  * Addresses as numbers of 128 bits, ranges of them, and who asks behind proxies. IPv4 is `::ffff:0:0/96` in IPv6, and
@@ -24,7 +25,10 @@ export function parseAddress(text: string): Address | undefined {
   return { text: isIPv4 ? [24n, 16n, 8n, 0n].map((at) => (bits >> at) & 0xffn).join(".") : whole, isIPv4, bits };
 }
 
-/** A range such as `10.0.0.0/8`, `2001:db8::1` or `unix`. Undefined if it is none, or has bits beyond its length. */
+/**
+ * A range such as `10.0.0.0/8`, `2001:db8::1` or `unix`. Undefined if it is none, or has bits beyond its length. Its text
+ * has its length, unless it is one address.
+ */
 export function parseRange(text: string): AddressRange | undefined {
   if (text === bySocket) return text;
   const [, first = "", length] = /^([^/]+)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
@@ -33,14 +37,41 @@ export function parseRange(text: string): AddressRange | undefined {
   const size = address.isIPv4 ? 32 : 128;
   const rest = size - Number(length ?? size);
   const isFirst = rest >= 0 && BigInt.asUintN(rest, address.bits) === 0n;
-  return isFirst ? { ...address, rest: BigInt(rest) } : undefined;
+  const { text: own } = address;
+  return isFirst ? { ...address, text: rest === 0 ? own : `${own}/${size - rest}`, rest: BigInt(rest) } : undefined;
 }
+
+/** What is wrong with words that are no range. */
+export const noRange = "is none, or has bits set beyond its length";
 
 function isWithin(address: Address | typeof bySocket, ranges: readonly AddressRange[]): boolean {
   return ranges.some((range) => {
     if (range === bySocket || address === bySocket) return range === address;
     return range.isIPv4 === address.isIPv4 && (range.bits ^ address.bits) >> range.rest === 0n;
   });
+}
+
+/** Whether a caller, as {@link callerOf} says, is in one of these ranges, which have commas between them. */
+export function isFrom(caller: string, ranges: string): boolean {
+  const [first = ""] = caller.split(" via ");
+  const address = nearestOf(first);
+  return address !== undefined && isWithin(address, rangesOf(ranges));
+}
+
+/** Each list is of a key whose seal was right, so strangers cannot fill it. */
+const parsed = new BoundedMap<readonly AddressRange[]>(16_384, ({ length }) => length);
+
+function rangesOf(text: string): readonly AddressRange[] {
+  const known = parsed.get(text);
+  if (known !== undefined) return known;
+  const ranges = text.split(",").flatMap((one) => parseRange(one) ?? []);
+  parsed.set(text, ranges);
+  return ranges;
+}
+
+/** The peer of a socket, whose zone says nothing that a range has; empty: the Unix socket. */
+function nearestOf(peer: string): Address | typeof bySocket | undefined {
+  return peer === "" ? bySocket : parseAddress(peer.replace(/%.*/, ""));
 }
 
 /**
@@ -52,7 +83,7 @@ function isWithin(address: Address | typeof bySocket, ranges: readonly AddressRa
  * @param forwardedFor - all its lines, joined by commas
  */
 export function callerOf(peer: string, forwardedFor: string | null, proxies: readonly AddressRange[]): string {
-  const nearest = peer === "" ? bySocket : parseAddress(peer.replace(/%.*/, ""));
+  const nearest = nearestOf(peer);
   if (nearest === undefined || !isWithin(nearest, proxies)) return peer;
   let caller = "";
   for (const part of (forwardedFor ?? "").split(",").reverse().slice(0, proxiesMax)) {

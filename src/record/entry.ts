@@ -7,10 +7,12 @@ export const machineActions = [requestAction] as const;
 /** A use of a canary: a key that was presented, or a variable that was read. */
 export const canaryActions = ["canary.key", "canary.variable"] as const;
 
+/** A good key or token was presented from where it may not be used. */
+export const elsewhereAction = "key.elsewhere";
 /** A job had all answers that its trust gives, and asked for another. */
 export const overuseAction = "trust.overused";
 /** What nobody should do. */
-export const alarmActions = [...canaryActions, overuseAction] as const;
+export const alarmActions = [...canaryActions, elsewhereAction, overuseAction] as const;
 
 /** A person compared all values of an environment with a text, or with each other; the names are those that were found. */
 export const searchAction = "values.search";

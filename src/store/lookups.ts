@@ -12,6 +12,7 @@ import { compile, type Database, integerValue, literal, malformed, textValue } f
 import { grouped } from "./grouped.ts";
 import {
   bounded,
+  fromBytesMax,
   grantColumns,
   liveness,
   projectInReach,
@@ -212,7 +213,7 @@ function keyJoins(database: Database, counted: readonly CountedKind[], digest: S
  */
 function keyOnce(database: Database, digest: SQL): SQL {
   const { apiKeys: k } = database.tables;
-  const limits = sql`${k.surfaces}, ${k.resources}, ${k.environments}, ${k.expiresAt}, ${k.revokedAt}, ${k.trust}, ${k.rate}`;
+  const limits = sql`${k.surfaces}, ${k.resources}, ${k.environments}, ${k.expiresAt}, ${k.revokedAt}, ${k.trust}, ${k.rate}, ${k.from}`;
   return sql`(select ${k.id}, ${k.digest}, ${k.organizationId}, ${limits}, ${projectList(database)} || '' as projects,
     ${k.grantSeal} from ${k} where ${k.digest} = ${digest} offset 0)`;
 }
@@ -220,7 +221,15 @@ function keyOnce(database: Database, digest: SQL): SQL {
 /** Whether a row has the right shape and digest. A damaged row must not look like an unknown key. */
 function answers(row: RowWithVersions, lookup: KeyLookup | undefined): boolean {
   const { digest, grantSeal, live, expiresAt } = row;
-  const texts = [row.projects, row.trust, row.organizationSlug, row.organizationName, row.plan, row.projectId];
+  const texts = [
+    row.projects,
+    row.trust,
+    row.from,
+    row.organizationSlug,
+    row.organizationName,
+    row.plan,
+    row.projectId,
+  ];
   return (
     lookup !== undefined &&
     digest instanceof Uint8Array &&
@@ -252,7 +261,7 @@ function keyRowOf(row: LookupRow | undefined, sets: readonly FoundSet[], conditi
 
 /** The most valid trusts that a token finds by one of its claims. Those beyond are not found. */
 export const trustsMax = 1000;
-/** The most bytes that their terms and project lists take together: any token, valid or not, can trigger this read. */
+/** The most bytes that their terms and lists take together: any token, valid or not, can trigger this read. */
 export const trustsBytesMax = 4 * 1024 * 1024;
 
 /** Prepares the search for valid trusts by what they are found by (`foundByOf`). */
@@ -261,11 +270,12 @@ export function trustFinder(database: Database): (foundBy: readonly string[]) =>
   const find = database.query<GrantRow>(sql`
     select ${grantColumns(database)} from ${k} where ${k.id} in (
       select valid.id from (
-        select ${k.id} as id, sum(octet_length(${k.trust}) + coalesce(octet_length(${k.projects}), 0))
-          over (order by ${k.id}) as bytes
+        select ${k.id} as id, sum(octet_length(${k.trust}) + coalesce(octet_length(${k.projects}), 0)
+          + coalesce(octet_length(${k.from}), 0)) over (order by ${k.id}) as bytes
         from ${k} where ${database.isMember(k.foundBy, sql.placeholder("foundBy"))} and ${liveness(database)} = 1
           and octet_length(${k.trust}) <= ${literal(termsBytesMax)} and octet_length(${k.grantSeal}) = 32
           and coalesce(octet_length(${k.projects}), 0) <= ${literal(projectsBytesMax)}
+          and coalesce(octet_length(${k.from}), 0) <= ${literal(fromBytesMax)}
         order by ${k.id} limit ${literal(trustsMax)}) as valid
       where valid.bytes <= ${literal(trustsBytesMax)})
     order by ${k.id}`);

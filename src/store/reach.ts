@@ -21,14 +21,16 @@ export function liveness({ tables: { apiKeys: k }, nowMs }: Database): SQL {
 export const projectsBytesMax = 256 * 1024;
 /** The longest terms of a trust that are read. */
 export const termsBytesMax = 16 * 1024;
+/** The longest list of ranges that is read: 64 of IPv6. */
+export const fromBytesMax = 4 * 1024;
 
-/** A key's grant and its seal. A project list or terms that are too large come as an empty text, which no seal fits. */
+/** A key's grant and its seal. A list or terms that are too large come as an empty text, which no seal fits. */
 export function grantColumns(database: Database): SQL {
   const { apiKeys: k } = database.tables;
   return sql`${k.id} as "keyId", ${k.organizationId} as "organizationId", ${k.surfaces} as surfaces,
     ${k.resources} as resources, ${k.environments} as environments, ${projectList(database)} as projects,
-    ${k.expiresAt} as "expiresAt", ${boundedText(k.trust, termsBytesMax)} as trust, ${k.rate} as rate, ${k.digest} as digest,
-    ${bounded(k.grantSeal, 32)} as "grantSeal"`;
+    ${k.expiresAt} as "expiresAt", ${boundedText(k.trust, termsBytesMax)} as trust, ${k.rate} as rate,
+    ${boundedText(k.from, fromBytesMax)} as "from", ${k.digest} as digest, ${bounded(k.grantSeal, 32)} as "grantSeal"`;
 }
 
 /**
@@ -140,6 +142,6 @@ export function projectList({ tables: { apiKeys: k } }: Database): SQL {
 }
 
 /** Null as it is stored; an empty text if it is too large. */
-function boundedText(column: Database["tables"]["apiKeys"]["projects" | "trust"], bytesMax: number): SQL {
+function boundedText(column: Database["tables"]["apiKeys"]["projects" | "trust" | "from"], bytesMax: number): SQL {
   return sql`case when ${column} is not null then coalesce(${bounded(column, bytesMax)}, '') end`;
 }

@@ -215,6 +215,8 @@ function describe({ table, text, bytes, integer, bigint, ...kit }: typeof postgr
       grantSeal: bytes("grant_seal").notNull(),
       /** How many times as large its buckets are, which the seal covers; null: once. */
       rate: integer("rate"),
+      /** From which addresses it may be used: ranges with commas, which the seal covers; null: from everywhere. */
+      from: text("ranges"),
       /** Of a trust only: what a token finds it by (`foundByOf` in `serve/access/token.ts`). */
       foundBy: text("found_by"),
     },

@@ -5,7 +5,7 @@ import { keyOf, onPostgres, type Server, siteOf } from "../support/server.ts";
 const path = "/projects/web/variables?environment=staging&metadata_only=true";
 
 /** Columns of a lookup's row. */
-const [n, digest, live] = [0, 10, 12];
+const [n, digest, live] = [0, 11, 13];
 
 onPostgres("a key's row that was damaged on its way from the database", () => {
   const site = siteOf("postgres", { staging: { TOKEN: "not-a-secret" } });

@@ -176,7 +176,7 @@ async function setStage(w: World) {
     const project = home === crowded ? other : await projectWith(endpoint, broken);
     const key = await keyOf(home, endpoint, broken);
     const limiter = new Limiter(128 * 3, 128);
-    const payer = { keyId: key.id, rate: null };
+    const payer = { keyId: key.id, rate: null, from: null };
     if (broken.has("bucket")) while (limiter.take(payer, endpoint.bucket, 0).allowed);
     const unrecognized = new UnrecognizedLimiter(undefined, 1);
     if (broken.has("attempts")) while (unrecognized.take(key.key, 0).allowed);

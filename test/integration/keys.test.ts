@@ -128,7 +128,7 @@ describeBoth("a key", (w, dialect, once) => {
     await w.sql`update api_keys set projects = replace(projects, ${most[2495]}, ${slugs[0]}) where id = ${key.id}`;
     expect(await reason()).toBe(`grant seal of key ${key.id} does not match: changed by other means`);
     await w.regrant(key, { projects: Object.fromEntries(all.map(({ slug, id }) => [slug, id as string])) });
-    expect(await reason()).toBe(`the project list or terms of key ${key.id} are too large to be read`);
+    expect(await reason()).toBe(`the lists or terms of key ${key.id} are too large to be read`);
     await expect(rotateKey(w.admin, key.id, 0)).rejects.toMatchObject(bound);
     await w.sql`update api_keys set projects = '{}' where id = ${key.id}`;
     expect(await reason()).toBe(`grant seal of key ${key.id} does not match: changed by other means`);

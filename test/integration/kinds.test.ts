@@ -93,7 +93,7 @@ async function readNotes({ gate, source }: Pick<OpenKeyhole, "gate" | "source">,
   const digest = digestKey(gate.pepper, key.key);
   const row = await gate.lookUp({ digest, slug, kind: notes.kind, environments: production, values: production });
   const signal = () => new AbortController().signal;
-  const caller = authenticate(row, digest, gate.seals);
+  const caller = authenticate(row, digest, gate.seals, () => "");
   requireOrganization(caller);
   const reading = { source, caller, signal, stages: undefined };
   const query = { slug, descriptor: notes, environments: production, values: production };

@@ -145,6 +145,7 @@ describeBoth("a list", (w) => {
           keyId: Bun.randomUUIDv7(),
           organizationId: organization.id,
           rate: null,
+          from: null,
           surfaces: 1,
           resources: 1,
           environments: environmentMask("production"),

@@ -60,7 +60,15 @@ describeBoth("a long list", (w) => {
       names.map((name, createdAt) => {
         const keyId = Bun.randomUUIDv7();
         const bits = { surfaces: 1, resources: 7, environments: 7 };
-        const grant = { keyId, organizationId: organization.id, ...bits, projects: null, trust, rate: null };
+        const grant = {
+          keyId,
+          organizationId: organization.id,
+          ...bits,
+          projects: null,
+          trust,
+          rate: null,
+          from: null,
+        };
         const digest = digestKey(w.admin.systemKeys.pepper, keyId);
         const row = { ...grant, id: keyId, name, digest, revokedAt: null, createdAt, expiresAt: Date.now() + dayMs };
         return { ...row, grantSeal: sealGrant(w.admin.systemKeys.grant, digest, row) };

@@ -81,6 +81,7 @@ async function putBack(place: Place): Promise<void> {
   }
   await place.run("drop table keyhole_migrations");
   await place.run("alter table audit_leaves drop column first_seq");
+  await place.run("alter table api_keys drop column ranges");
   await place.run("alter table api_keys drop column rate");
   await place.run("drop index api_keys_found_by");
   await place.run("alter table api_keys drop column found_by");

@@ -179,7 +179,7 @@ export const keys: readonly Proof[] = [
       [
         "src/serve/gates/admit.ts",
         "const refusal = refuseUnrecognized(gate, text, error);\n  const clientAddress",
-        "const refusal = error instanceof CanaryRefusal ? error : refuseUnrecognized(gate, text, error);\n  const clientAddress",
+        "const refusal = error instanceof AlarmingRefusal ? error : refuseUnrecognized(gate, text, error);\n  const clientAddress",
       ],
     ],
     fails: ["integration/canaries", "gets the answer of a key that has ended, byte for byte"],
@@ -189,8 +189,8 @@ export const keys: readonly Proof[] = [
     edits: [
       [
         "src/serve/gates/alarms.ts",
-        "this.#noted.push({ keyId, organizationId, organizationSlug, requestId, clientAddress, userAgent });",
-        "this.#noted.push({ keyId, organizationId, organizationSlug, requestId, clientAddress, userAgent });\n    void this.flush();",
+        "this.#noted.push({ kind, by, from, organizationId, organizationSlug, requestId, clientAddress, userAgent });",
+        "this.#noted.push({ kind, by, from, organizationId, organizationSlug, requestId, clientAddress, userAgent });\n    void this.flush();",
       ],
     ],
     fails: ["integration/canaries", "makes its request do nothing that takes time"],

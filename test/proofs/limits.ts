@@ -144,7 +144,7 @@ export const limits: readonly Proof[] = [
   {
     promise: "SQL makes no key's buckets larger",
     edits: [
-      ["src/serve/access/grant.ts", "...(grant.rate === null ? [] : [grant.rate]),", ""],
+      ["src/serve/access/grant.ts", "...(grant.rate === null && grant.from === null ? [] : [grant.rate]),", ""],
       ["src/serve/access/grant.ts", "    a.rate === b.rate &&\n", ""],
     ],
     fails: ["integration/keys", "with a rate of its own may ask as many times as often"],
@@ -156,7 +156,9 @@ export const limits: readonly Proof[] = [
   },
   {
     promise: "A key that is known pays from a bucket of its own rate",
-    edits: [["src/serve/limit/limiter.ts", "set(digest, { keyId, rate })", "set(digest, { keyId, rate: null })"]],
+    edits: [
+      ["src/serve/limit/limiter.ts", "set(digest, { keyId, rate, from })", "set(digest, { keyId, rate: null, from })"],
+    ],
     fails: ["integration/keys", "with a rate of its own may ask as many times as often"],
   },
 ];

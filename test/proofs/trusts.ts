@@ -221,7 +221,11 @@ export const trusts: readonly Proof[] = [
   {
     promise: "No trust is made that servers would not look at",
     edits: [
-      ["src/people/keys/trusts.ts", " || bytesOf(found) > trustsBytesMax - termsBytesMax - projectsBytesMax)", ")"],
+      [
+        "src/people/keys/trusts.ts",
+        " || bytesOf(found) > trustsBytesMax - termsBytesMax - projectsBytesMax - fromBytesMax)",
+        ")",
+      ],
     ],
     fails: [trustsTest, "is not created beyond 256 valid ones"],
   },

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { BlockList, isIPv4 } from "node:net";
 import fc from "fast-check";
-import { type AddressRange, callerOf, parseAddress, parseRange } from "../../src/core/addresses.ts";
+import { type AddressRange, callerOf, isFrom, parseAddress, parseRange } from "../../src/core/addresses.ts";
 
 /* Ranges and callers against node's `BlockList`, and against a rule that is told the other way round. */
 
@@ -89,6 +89,30 @@ test("the caller is the first from the right who is no trusted proxy, and what i
     { numRuns: 1000 },
   );
   expect(said).toBeGreaterThan(50);
+});
+
+test("a caller is in the ranges of a key as node's list says: also by a proxy, with a zone, and in 64 ranges", () => {
+  let found = 0;
+  fc.assert(
+    fc.property(
+      fc.oneof(anyAddress, fc.constant("")),
+      fc.constantFrom("", " via 10.0.0.2", " via unix", "%eth0"),
+      fc.array(fc.oneof({ weight: 9, arbitrary: anyRange }, { weight: 1, arbitrary: fc.constant("unix") }), {
+        minLength: 1,
+        maxLength: 64,
+      }),
+      (address, more, ranges) => {
+        const caller = address === "" ? "" : `${address}${more}`;
+        const expected = isTrusted(ranges)(address);
+        if (expected) found++;
+        expect([caller, ranges, isFrom(caller, ranges.join())]).toEqual([caller, ranges, expected]);
+      },
+    ),
+    { numRuns: 1000 },
+  );
+  expect(found).toBeGreaterThan(50);
+  expect(isFrom("no address", "0.0.0.0/0,::/0,unix")).toBe(false);
+  expect(isFrom("10.0.0.1", "no range")).toBe(false);
 });
 
 test("at most 32 proxies are believed, however many addresses a caller writes", () => {

@@ -361,7 +361,13 @@ describeBoth("what SQL did to a row", (w, dialect) => {
 
     for (const { what, key, digest } of madeUp(stage)) {
       const reach = { surfaces: 7, resources: 31, environments: 7, projects: null, expiresAt: null, trust: null };
-      const grant: Grant = { keyId: Bun.randomUUIDv7(), organizationId: stage.alphaId, ...reach, rate: null };
+      const grant: Grant = {
+        keyId: Bun.randomUUIDv7(),
+        organizationId: stage.alphaId,
+        ...reach,
+        rate: null,
+        from: null,
+      };
       for (const grantSeal of [seal, sealGrant(Buffer.alloc(32), digest, grant)]) {
         await world.run(
           `insert into api_keys (id, organization_id, name, digest, surfaces, resources, environments, projects,
@@ -622,6 +628,9 @@ function forgeries({ betaId, web, api, foreign }: Stage) {
     change("no list but text", "projects = 'null'"),
     change("no expiry", "expires_at = null"),
     change("larger buckets", "rate = 100"),
+    change("every address", "ranges = null"),
+    change("more addresses", "ranges = ranges || ',0.0.0.0/0'"),
+    change("more ranges than are read", "ranges = ?", "10.0.0.0/8,".repeat(1000)),
     change("a later expiry", "expires_at = expires_at + 1"),
     change("an earlier expiry", "expires_at = expires_at - 1"),
     change("another organization", "organization_id = ?", betaId),
@@ -720,7 +729,7 @@ async function setUp(world: World): Promise<Stage> {
   const wide = { surfaces: ["rest_api", "ci_action"], resources: ["projects", "variables", "accounts", "files"] };
   const every = await world.key(alpha, wide);
   const reach = { projects: ["web"], environments: ["production"], expiresInMs: 3_600_000 };
-  const narrow = await world.key(alpha, { ...wide, ...reach });
+  const narrow = await world.key(alpha, { ...wide, ...reach, from: ["unix", "10.0.0.0/8"] });
   const stranger = await world.key(beta, wide);
   const forgetful = unlimited(world, ({ source }) => ({ source: { ...source, remembered: new RememberedSets(0) } }));
   const questions = [

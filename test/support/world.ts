@@ -258,7 +258,7 @@ export async function openWorld(dialect: "postgres" | "sqlite"): Promise<World> 
     regrant: async ({ id }, change) => {
       const [row] = await raw.run(
         `select id as "keyId", organization_id as "organizationId", surfaces, resources, environments, projects,
-          expires_at as "expiresAt", trust, rate, digest from api_keys where id = ?`,
+          expires_at as "expiresAt", trust, rate, ranges as "from", digest from api_keys where id = ?`,
         [id],
       );
       const { digest, ...before } = row as Grant & { digest: Buffer };

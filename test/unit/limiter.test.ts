@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Limiter } from "../../src/serve/limit/limiter.ts";
 
-const of = (keyId: string) => ({ keyId, rate: null });
+const of = (keyId: string) => ({ keyId, rate: null, from: null });
 
 /** One entry for each of the 128 shards of each of the three kinds. */
 const oneEntryPerShard = 128 * 3;

@@ -14,6 +14,7 @@ select found.*,
     "api_keys"."expires_at" as "expiresAt",
     case when "api_keys"."trust" is not null then coalesce(case when octet_length("api_keys"."trust") <= 16384 then "api_keys"."trust" end, '') end as trust,
     "api_keys"."rate" as rate,
+    case when "api_keys"."ranges" is not null then coalesce(case when octet_length("api_keys"."ranges") <= 4096 then "api_keys"."ranges" end, '') end as "from",
     "api_keys"."digest" as digest,
     case when octet_length("api_keys"."grant_seal") <= 32 then "api_keys"."grant_seal" end as "grantSeal",
     case when "api_keys"."revoked_at" is null
@@ -51,6 +52,7 @@ select found.*,
       "api_keys"."revoked_at",
       "api_keys"."trust",
       "api_keys"."rate",
+      "api_keys"."ranges",
       case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end || '' as projects,
       "api_keys"."grant_seal"
       from "api_keys"
@@ -74,6 +76,7 @@ select ask.n as n,
   "api_keys"."expires_at" as "expiresAt",
   case when "api_keys"."trust" is not null then coalesce(case when octet_length("api_keys"."trust") <= 16384 then "api_keys"."trust" end, '') end as trust,
   "api_keys"."rate" as rate,
+  case when "api_keys"."ranges" is not null then coalesce(case when octet_length("api_keys"."ranges") <= 4096 then "api_keys"."ranges" end, '') end as "from",
   "api_keys"."digest" as digest,
   case when octet_length("api_keys"."grant_seal") <= 32 then "api_keys"."grant_seal" end as "grantSeal",
   case when "api_keys"."revoked_at" is null
@@ -107,6 +110,7 @@ select ask.n as n,
     "api_keys"."revoked_at",
     "api_keys"."trust",
     "api_keys"."rate",
+    "api_keys"."ranges",
     case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end || '' as projects,
     "api_keys"."grant_seal"
     from "api_keys"

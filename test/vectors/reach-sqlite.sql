@@ -9,6 +9,7 @@ select "api_keys"."id" as "keyId",
   "api_keys"."expires_at" as "expiresAt",
   case when "api_keys"."trust" is not null then coalesce(case when octet_length("api_keys"."trust") <= 16384 then "api_keys"."trust" end, '') end as trust,
   "api_keys"."rate" as rate,
+  case when "api_keys"."ranges" is not null then coalesce(case when octet_length("api_keys"."ranges") <= 4096 then "api_keys"."ranges" end, '') end as "from",
   "api_keys"."digest" as digest,
   case when octet_length("api_keys"."grant_seal") <= 32 then "api_keys"."grant_seal" end as "grantSeal",
   case when "api_keys"."revoked_at" is null

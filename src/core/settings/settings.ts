@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
-import { type AddressRange, parseRange } from "../addresses.ts";
+import { type AddressRange, noRange, parseRange } from "../addresses.ts";
 import { attempt } from "../attempt.ts";
 import { mayAsk } from "../json-request.ts";
 import { configProblem } from "../problem.ts";
@@ -162,7 +162,7 @@ function parseProxy(text: string): AddressRange {
   const range = parseRange(text);
   if (range !== undefined) return range;
   throw configProblem(
-    `KEYHOLE_TRUSTED_PROXIES must be addresses, ranges or unix, with commas, such as 10.0.0.2,10.1.0.0/16: ${JSON.stringify(text)} is none, or has bits set beyond its length.`,
+    `KEYHOLE_TRUSTED_PROXIES must be addresses, ranges or unix, with commas, such as 10.0.0.2,10.1.0.0/16: ${JSON.stringify(text)} ${noRange}.`,
   );
 }
 

@@ -109,13 +109,15 @@ const deeds: Readonly<
   "history.purge": "removed the earlier versions of the {names} in {environment} of {project}",
   "values.search": ({ names }) =>
     `compared the values in {environment} of {project}${names.length > 0 ? ", and found {names}" : ""}`,
-  "key.create": "created the key {names}",
+  "key.create": created("key"),
   "key.revoke": "revoked the key {names}",
   "key.rotate": "rotated the key {first}",
   "canary.key": "was presented: it is a canary of {organization}",
   "canary.variable": "used canaries: {names} in {environment} of {project}",
+  "key.elsewhere": ({ clientAddress }) =>
+    `was presented from ${clientAddress || "the Unix socket"}, from where it may not be used`,
   "trust.overused": "asked for more than its trust gives a job: {names}, in {environment} of {project}",
-  "trust.create": "created the trust {names}",
+  "trust.create": created("trust"),
   "trust.revoke": "revoked the trust {names}",
   // Pruning the audit and restoring a backup write the persons again, and name none.
   "people.write": ({ names }) =>
@@ -129,3 +131,8 @@ const deeds: Readonly<
   "audit.accept-restore": "accepted that the database was put back",
   restore: "restored a backup",
 };
+
+/** Its other names are the ranges of the addresses from which it may be used. */
+function created(type: string) {
+  return ({ names }: AuditRecord) => `created the ${type} {first}${names.length > 1 ? ", for use from {rest}" : ""}`;
+}

@@ -1,3 +1,4 @@
+import { noRange, parseRange } from "../../core/addresses.ts";
 import { environments } from "../../core/names.ts";
 import { usageProblem } from "../../core/problem.ts";
 import { excerpt } from "../../core/visible.ts";
@@ -6,7 +7,7 @@ import { Unfit } from "../../core/words/parse.ts";
 import { counted, formatTime, listed } from "../../core/words/text.ts";
 import { parseDuration } from "../../core/words/times.ts";
 import { resources, resourcesByDefault } from "../../kinds/people.ts";
-import { rateMax, surfaces } from "../../serve/access/grant.ts";
+import { rangesMax, rateMax, surfaces } from "../../serve/access/grant.ts";
 import { shortIds } from "../desk/ids.ts";
 import { choices, completed, flag, type Given, id, input, ofOrganization, wide } from "../desk/inputs.ts";
 import { operation } from "../desk/operation.ts";
@@ -47,7 +48,24 @@ export const grantInputs = {
   allEnvironments: flag("--all-environments", "it reaches every environment"),
   expiresInMs: input("--expires-in <duration>", "30s, 15m, 24h, 90d (default: never)", parseDuration),
   rate: input("--rate <n>", "how many times as many requests it may make, up to 100 (default: 1)", parseRate),
+  from: input(
+    "--from <list>",
+    `the addresses and ranges from which it may be used, up to ${rangesMax}; unix for the Unix socket (default: all)`,
+    parseFrom,
+  ),
 };
+
+function parseFrom(text: string): readonly string[] {
+  const ranges = parseList(text).map((one) => {
+    const range = parseRange(one);
+    if (range !== undefined) return typeof range === "string" ? range : range.text;
+    throw new Unfit(
+      `takes addresses, ranges or unix, with commas, such as 10.1.0.0/16,2001:db8::1: ${JSON.stringify(one)} ${noRange}.`,
+    );
+  });
+  if (ranges.length <= rangesMax) return [...new Set(ranges)];
+  throw new Unfit(`takes at most ${rangesMax} addresses and ranges.`);
+}
 
 function parseRate(text: string): number {
   const rate = Number(text);
@@ -57,8 +75,8 @@ function parseRate(text: string): number {
 
 /** What somebody asks for. @throws Problem if they do not say what it reaches */
 export function grantOf(given: Given<typeof grantInputs>): NewKey {
-  const { organization, surfaces, resources, expiresInMs, rate } = given;
-  return { organization, surfaces, resources, ...reachOf(given), expiresInMs, rate };
+  const { organization, surfaces, resources, expiresInMs, rate, from } = given;
+  return { organization, surfaces, resources, ...reachOf(given), expiresInMs, rate, from };
 }
 
 /** Two lists, or null for all. One of two options must be given, so that nothing is reached by default. */
@@ -166,6 +184,7 @@ export function summary(record: KeyRecord): string {
     `Created ${nameOf(record)} for ${record.organization}; it ${what}.`,
     grantLine(record),
     `Projects: ${textOf(reach(record.projects))}. Environments: ${textOf(reach(record.environments))}.${record.rate === 1 ? "" : ` Rate: ${record.rate} times.`}`,
+    ...(record.from === null ? [] : [`From: ${record.from}.`]),
   ].join("\n");
 }
 
@@ -204,6 +223,7 @@ export const grantColumns: Columns<KeyRecord> = {
   RESOURCES: (one) => ({ words: one.resources }),
   PROJECTS: (one) => reach(one.projects),
   ENVIRONMENTS: (one) => reach(one.environments),
+  FROM: ({ from }) => (from === null ? "everywhere" : { words: from }),
   RATE: (one) => one.rate,
   CREATED: (one) => ({ at: one.createdAt }),
   EXPIRES: (one) => ({ at: one.expiresAt }),

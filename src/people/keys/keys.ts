@@ -43,6 +43,8 @@ export type KeyRecord = Pick<StoredKey, "id" | "name" | "createdAt" | "expiresAt
   readonly lastUsedAt: number | null;
   /** How many times as large as those of other keys its buckets are. */
   readonly rate: number;
+  /** The ranges of the addresses from which it may be used; null: from everywhere. */
+  readonly from: readonly string[] | null;
   /**
    * `damaged`: the row does not match its seal, so every server refuses the key. `canary`: bait, which every server
    * refuses too, and whose uses are on record.
@@ -71,6 +73,8 @@ export type NewKey = {
   readonly expiresInMs?: number | undefined;
   /** How many times as large its buckets are. Default: once. */
   readonly rate?: number | undefined;
+  /** Ranges as `parseRange` writes them. Default: it may be used from everywhere. */
+  readonly from?: readonly string[] | undefined;
   /** Whether it is a canary, which opens nothing. A canary has no end but its revocation. */
   readonly canary?: boolean | undefined;
 };
@@ -104,6 +108,7 @@ export async function createCredential(admin: AdminContext, asked: NewKey, prese
       expiresAt: asked.expiresInMs === undefined ? null : now + asked.expiresInMs,
       trust: typeof presented === "string" ? null : JSON.stringify(presented),
       rate: asked.rate === undefined || asked.rate === 1 ? null : asked.rate,
+      from: asked.from?.join() ?? null,
     };
     const foundBy = typeof presented === "string" ? null : foundByOf(presented);
     const { keyId: id, ...reach } = grant;
@@ -121,7 +126,7 @@ export async function createCredential(admin: AdminContext, asked: NewKey, prese
     };
     return writing(admin, permits, async (admin) => {
       await admin.database.db.insert(admin.database.tables.apiKeys).values(row);
-      const change = { action: `${type}.create`, organization, names: [id] } as const;
+      const change = { action: `${type}.create`, organization, names: [id, ...(asked.from ?? [])] } as const;
       return [recordOf(admin, row, organization.slug, null), [change]];
     });
   });
@@ -449,6 +454,7 @@ function recordOf(admin: AdminContext, row: StoredKey, organization: string, las
     revokedAt,
     lastUsedAt,
     rate: row.rate ?? 1,
+    from: row.from?.split(",") ?? null,
     status: keyStatus(admin, row),
     ...(terms && { terms: shownTerms(terms) }),
   };

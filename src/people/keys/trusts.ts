@@ -7,7 +7,7 @@ import type { GrantRow } from "../../serve/access/grant.ts";
 import { foundByOf, parseKeySet, type Terms, type Trust, usableKeys, usableKinds } from "../../serve/access/token.ts";
 import { readTrust } from "../../serve/access/trust-directory.ts";
 import { trustFinder, trustsBytesMax, trustsMax } from "../../store/lookups.ts";
-import { projectsBytesMax, termsBytesMax } from "../../store/reach.ts";
+import { fromBytesMax, projectsBytesMax, termsBytesMax } from "../../store/reach.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { requireWord } from "../desk/validate.ts";
@@ -83,7 +83,7 @@ async function requireRoom(admin: AdminContext, slug: string | undefined, terms:
   }
   // As servers find them: those count, too, that this person does not see.
   const found = await trustFinder(admin.database)([foundByOf(terms)]);
-  if (found.length >= trustsMax || bytesOf(found) > trustsBytesMax - termsBytesMax - projectsBytesMax) {
+  if (found.length >= trustsMax || bytesOf(found) > trustsBytesMax - termsBytesMax - projectsBytesMax - fromBytesMax) {
     const bound = `Servers look at ${trustsMax}, or at 4 MiB of terms and project lists`;
     const words = `${found.length} trusts have this issuer and claim already. ${bound}: revoke one that is no longer used.`;
     throw new Refused("bound", words);
@@ -96,9 +96,10 @@ async function requireRoom(admin: AdminContext, slug: string | undefined, terms:
   throw new Refused("bound", words);
 }
 
-/** Of terms and project lists. */
+/** Of terms and lists. */
 function bytesOf(rows: readonly GrantRow[]): number {
-  return rows.reduce((sum, { trust, projects }) => sum + Buffer.byteLength(`${trust}${projects ?? ""}`), 0);
+  const textOf = ({ trust, projects, from }: GrantRow) => `${trust}${projects ?? ""}${from ?? ""}`;
+  return rows.reduce((sum, row) => sum + Buffer.byteLength(textOf(row)), 0);
 }
 
 /** The most valid trusts of an organization. */

@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { isSameMac } from "../../core/hash.ts";
 import type { TokenWords } from "../../core/names.ts";
 import type { AppendCondition, Target } from "../../core/set-rows.ts";
-import type { Grant, GrantRow, OrganizationPlan } from "./grant.ts";
+import { type Grant, type GrantRow, isUsableFrom, type OrganizationPlan } from "./grant.ts";
 import type { GrantSeals } from "./grant-seals.ts";
 import type { Job } from "./token.ts";
 
@@ -43,12 +43,18 @@ export type Recognized = Omit<Caller, "organization"> & {
   readonly organization: { readonly [Field in keyof Caller["organization"]]: Caller["organization"][Field] | null };
 };
 
-/** The refusal of a canary. The client gets the same answer as with any other key that has ended. */
-export class CanaryRefusal extends Fault {
+/**
+ * The refusal of a canary, or of a good key or trust from where it may not be used. The client gets the same answer as
+ * with any other key that has ended.
+ */
+export class AlarmingRefusal extends Fault {
+  readonly kind: "canary" | "elsewhere";
   readonly row: KeyRow;
 
-  constructor(row: KeyRow) {
-    super("unauthorized", `key ${row.keyId} is a canary`);
+  constructor(kind: "canary" | "elsewhere", row: KeyRow) {
+    const why = kind === "canary" ? "is a canary" : "may not be used from this address";
+    super("unauthorized", `${nameOf(row)} ${why}`);
+    this.kind = kind;
     this.row = row;
   }
 }
@@ -57,21 +63,32 @@ export class CanaryRefusal extends Fault {
  * Judges the row of a key or a trust. Each row that is refused takes the same steps, so time does not tell a canary from
  * a key that has ended.
  * @param digest - digest of the presented key, or of the trust its token matched
- * @throws Fault `unauthorized`, with the reason for the operator; CanaryRefusal
+ * @param caller - who asks, by the socket or by a trusted proxy
+ * @throws Fault `unauthorized`, with the reason for the operator; AlarmingRefusal
  */
-export function authenticate(row: KeyRow | undefined, digest: Uint8Array, seals: GrantSeals): Recognized {
+export function authenticate(
+  row: KeyRow | undefined,
+  digest: Uint8Array,
+  seals: GrantSeals,
+  caller: () => string,
+): Recognized {
   if (!row || !isSameMac(row.digest, digest)) throw new Fault("unauthorized", "unknown key");
   const { organizationId: id, organizationSlug: slug, organizationName: name, plan } = row;
   const isGranted = seals.isGrant(row);
   if (!row.live || !isGranted) {
-    if (seals.isCanary(row)) throw new CanaryRefusal(row);
-    const which = `${row.trust === null ? "key" : "trust"} ${row.keyId}`;
+    if (seals.isCanary(row)) throw new AlarmingRefusal("canary", row);
+    const which = nameOf(row);
     if (!row.live) throw new Fault("unauthorized", `${which} is expired or revoked`);
-    const isTooLarge = row.projects === "" || row.trust === "";
-    if (isTooLarge) throw new Fault("unauthorized", `the project list or terms of ${which} are too large to be read`);
+    const isTooLarge = [row.projects, row.trust, row.from].includes("");
+    if (isTooLarge) throw new Fault("unauthorized", `the lists or terms of ${which} are too large to be read`);
     throw new Fault("unauthorized", `grant seal of ${which} does not match: changed by other means`);
   }
+  if (!isUsableFrom(row, caller)) throw new AlarmingRefusal("elsewhere", row);
   return { grant: row, organization: { id, slug, name, plan }, target: row.target };
+}
+
+function nameOf({ trust, keyId }: KeyRow): string {
+  return `${trust === null ? "key" : "trust"} ${keyId}`;
 }
 
 /** @throws Fault `decryption_failed` if SQL damaged the organization of a good key */

@@ -2,7 +2,7 @@ import { BoundedMap } from "../../core/bounded-map.ts";
 import { isSameMac } from "../../core/hash.ts";
 import { type GrantRow, isSameRow, sealCanary, sealGrant } from "./grant.ts";
 
-/** Of the rows that are remembered: each takes some 2 KiB, and its project list and terms. */
+/** Of the rows that are remembered: each takes some 2 KiB, and its lists and terms. */
 const bytesMax = 20 * 1024 * 1024;
 
 /**
@@ -33,11 +33,12 @@ export class GrantSeals {
   }
 
   #remember(row: GrantRow): void {
-    const { keyId, organizationId, surfaces, resources, environments, projects, expiresAt, trust, rate } = row;
+    const { keyId, organizationId, surfaces, resources, environments, projects, expiresAt, trust, rate, from } = row;
     const grant = { keyId, organizationId, surfaces, resources, environments, projects, expiresAt, trust, rate };
-    this.#verified.set(keyId, { ...grant, digest: row.digest, grantSeal: row.grantSeal });
+    this.#verified.set(keyId, { ...grant, from, digest: row.digest, grantSeal: row.grantSeal });
   }
 }
 
 /** Each row is bounded where it is read, so some of any length fit. */
-const bytesOf = ({ projects, trust }: GrantRow) => 2048 + (projects?.length ?? 0) + (trust?.length ?? 0);
+const bytesOf = ({ projects, trust, from }: GrantRow) =>
+  2048 + [projects, trust, from].reduce((sum, text) => sum + (text?.length ?? 0), 0);

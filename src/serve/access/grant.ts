@@ -1,3 +1,4 @@
+import { isFrom } from "../../core/addresses.ts";
 import type { FaultCode } from "../../core/fault.ts";
 import { isSameMac, macOf } from "../../core/hash.ts";
 import { type Environment, type EnvironmentMask, environmentMask } from "../../core/names.ts";
@@ -30,10 +31,19 @@ export type Grant = {
   readonly trust: string | null;
   /** How many times as large its buckets are; null: once. */
   readonly rate: number | null;
+  /** The ranges of the addresses from which it may be used, with commas between them; null: from everywhere. */
+  readonly from: string | null;
 };
 
 /** The largest {@link Grant.rate}. */
 export const rateMax = 100;
+/** The most ranges in {@link Grant.from}. */
+export const rangesMax = 64;
+
+/** Whether a grant may be used by this caller (`callerOf`), who is asked for only if that matters. */
+export function isUsableFrom({ from }: Pick<Grant, "from">, caller: () => string): boolean {
+  return from === null || isFrom(caller(), from);
+}
 
 /** Bits of a list in the order of its bits, such as {@link surfaces}. */
 export function bitsOf<T extends string>(all: readonly T[], members: readonly T[]): number {
@@ -107,7 +117,10 @@ function sealUnder(label: string, grantKey: Uint8Array, digest: Uint8Array, gran
     grant.projects,
     grant.expiresAt,
     grant.trust,
-    ...(grant.rate === null ? [] : [grant.rate]), // so that the seals of earlier versions still fit
+    // Left out if they are null, so that the seals of earlier versions still fit. Each has its place: SQL can change
+    // what a column takes.
+    ...(grant.rate === null && grant.from === null ? [] : [grant.rate]),
+    ...(grant.from === null ? [] : [grant.from]),
   ]);
 }
 
@@ -123,6 +136,7 @@ export function isSameRow(a: GrantRow, b: GrantRow): boolean {
     a.expiresAt === b.expiresAt &&
     a.trust === b.trust &&
     a.rate === b.rate &&
+    a.from === b.from &&
     isSameMac(a.digest, b.digest) &&
     isSameMac(a.grantSeal, b.grantSeal)
   );

@@ -2,6 +2,7 @@ import { BoundedMap } from "../../core/bounded-map.ts";
 import { Overused } from "../../record/job-reads.ts";
 import { Unmet } from "../../record/journal.ts";
 import type { KeyRow } from "../access/authenticate.ts";
+import { isUsableFrom } from "../access/grant.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
 import type { Exchange } from "../gates/exchange.ts";
 import type { Decision } from "../limit/bucket.ts";
@@ -22,7 +23,7 @@ export function answeringAlone(): (parts: ApiParts, exchange: Exchange, answer: 
     underWay += 1;
     try {
       if (underWay > 1) return await answer(parts, exchange);
-      const attempts = attemptsOf(parts, () => underWay === 1);
+      const attempts = attemptsOf(parts, exchange, () => underWay === 1);
       const own = { ...exchange };
       const [first] = await Promise.allSettled([answer(attempts.parts, own)]);
       if (!attempts.counts()) {
@@ -39,7 +40,7 @@ export function answeringAlone(): (parts: ApiParts, exchange: Exchange, answer: 
 }
 
 /** The parts for two attempts at one request. The second begins when the first was found not to count. */
-function attemptsOf(parts: ApiParts, isAlone: () => boolean) {
+function attemptsOf(parts: ApiParts, { clientAddress }: Exchange, isAlone: () => boolean) {
   const { gate, journal } = parts;
   const known = rowsOf(gate.lookUp);
   const buckets = gate.shared ?? gate.limiter;
@@ -58,7 +59,7 @@ function attemptsOf(parts: ApiParts, isAlone: () => boolean) {
   const lookUp: typeof gate.lookUp = async (lookup) => {
     asked = `${Buffer.from(lookup.digest).toString("hex")} ${lookup.slug} ${lookup.kind} ${lookup.environments}`;
     const row = isSecond || lookup.values === 0 ? undefined : known.get(asked);
-    if (row?.again?.isCurrent() && paid !== undefined) {
+    if (row?.again?.isCurrent() && paid !== undefined && isUsableFrom(row, clientAddress)) {
       await new Promise(setImmediate); // so that requests of the same turn share a lookup
       if (isAlone()) {
         presumed = row;
@@ -114,4 +115,5 @@ function rowsOf(lookUp: ApiParts["gate"]["lookUp"]): BoundedMap<KeyRow> {
 
 /** Those of 16,000 keys. */
 const rowsBytesMax = 32 * 1024 * 1024;
-const bytesOf = ({ projects, trust }: KeyRow) => 2048 + (projects?.length ?? 0) + (trust?.length ?? 0);
+const bytesOf = ({ projects, trust, from }: KeyRow) =>
+  2048 + [projects, trust, from].reduce((sum, text) => sum + (text?.length ?? 0), 0);

@@ -40,10 +40,12 @@ export function createApp(parts: ApiParts) {
       // The plugin reads it if the header has no key. In the built program Elysia may not see that, and leave it out.
       // If the context were passed to a function, Elysia would parse cookies and copy each Response.
       (context as { query?: typeof noQuery }).query = noQuery;
+      let caller: string | undefined;
       const address = () => {
+        if (caller !== undefined) return caller;
         const peer = app.server?.requestIP(request)?.address.replace(/^::ffff:(?=\d+\.)/, "") ?? "";
         const forwardedFor = request.headers.get("x-forwarded-for");
-        const caller = parts.proxies === undefined ? peer : callerOf(peer, forwardedFor, parts.proxies);
+        caller = parts.proxies === undefined ? peer : callerOf(peer, forwardedFor, parts.proxies);
         if (forwardedFor !== null && caller === peer) noteProxy(peer);
         return caller;
       };

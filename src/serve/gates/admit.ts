@@ -4,14 +4,14 @@ import type { AuditEntry } from "../../record/entry.ts";
 import type { Overused } from "../../record/job-reads.ts";
 import { digestKey, isWellFormedKey } from "../access/api-key.ts";
 import {
+  AlarmingRefusal,
   authenticate,
   type Caller,
-  CanaryRefusal,
   type KeyRow,
   type Recognized,
   requireOrganization,
 } from "../access/authenticate.ts";
-import { type Need, refusalOf } from "../access/grant.ts";
+import { isUsableFrom, type Need, refusalOf } from "../access/grant.ts";
 import type { GrantSeals } from "../access/grant-seals.ts";
 import {
   isTokenShaped,
@@ -76,7 +76,8 @@ export type Admission = Need & { readonly bucket: BucketName };
 
 /**
  * Gates 2 to 4: key, bucket, plan, surface, resource. A key that was recognized before pays first, so that one over its
- * limit costs no statement; any other pays once it is recognized. Either way one request takes one token.
+ * limit costs no statement; any other pays once it is recognized. Either way one request takes one token. From where
+ * the key may not be used, it is as if it had never been recognized.
  * @param token - what @elysiajs/bearer took from the header
  * @param lookup - what to look up with the key; the endpoint judges it later
  */
@@ -110,7 +111,7 @@ async function recognize(
   bucket: BucketName,
   lookup: Lookup,
 ): Promise<Caller> {
-  const { presented } = exchange;
+  const { presented, clientAddress } = exchange;
   if (presented.kind === "nothing") throw new Fault("unauthorized", "no Authorization header");
   const text = presented.kind === "token" ? (token ?? "") : presented.text;
   exchange.byToken = isTokenShaped(text);
@@ -119,7 +120,8 @@ async function recognize(
   }
   const digest = digestKey(gate.pepper, text);
   const digestText = digest.toString("latin1");
-  const known = gate.limiter.payerOf(digestText);
+  const payer = gate.limiter.payerOf(digestText);
+  const known = payer && isUsableFrom(payer, clientAddress) ? payer : undefined;
   if (known === undefined) {
     const peeked = gate.unrecognized.peek(text, gate.nowUs());
     if (!peeked.allowed) {
@@ -135,8 +137,8 @@ async function recognize(
   let found: Recognized;
   try {
     found = exchange.byToken
-      ? await identifyByToken(gate, text, lookup, inTurn)
-      : authenticate(await inTurn(() => gate.lookUp({ digest, ...lookup })), digest, gate.seals);
+      ? await identifyByToken(gate, clientAddress, text, lookup, inTurn)
+      : authenticate(await inTurn(() => gate.lookUp({ digest, ...lookup })), digest, gate.seals, clientAddress);
   } catch (error) {
     throw refused(gate, exchange, text, digestText, error);
   } finally {
@@ -145,7 +147,8 @@ async function recognize(
   const { keyId, organizationId } = found.grant;
   exchange.keyId = keyId;
   exchange.organizationId = organizationId;
-  // The id and the rate of a key never change. A token that is used again may fit another trust by now, which pays from the next one on.
+  // What a payer has never changes. A token that is used again may fit another trust by now, which pays from the next
+  // one on.
   if (known?.keyId !== keyId) gate.limiter.recognize(digestText, found.grant);
   if (known === undefined) await charge(gate, exchange, found.grant, bucket);
   gate.used(keyId);
@@ -157,7 +160,7 @@ async function recognize(
 type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** The turn does not include the wait for an issuer: an issuer that is down must not hold up others. */
-async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, inTurn: InTurn) {
+async function identifyByToken(gate: Gatekeeper, caller: () => string, text: string, lookup: Lookup, inTurn: InTurn) {
   const token = readToken(text);
   const trusts = await inTurn(() => gate.findTrusts(token));
   const published = trusts.filter(({ pinned }) => pinned === null);
@@ -169,7 +172,7 @@ async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, i
       const trust = await verifyToken(token, trusts, keys, gate.now());
       const { digest } = trust;
       const row = await gate.lookUp({ digest, ...lookup });
-      return { ...authenticate(row, digest, gate.seals), token: wordsOf(token), job: jobOf(token, trust) };
+      return { ...authenticate(row, digest, gate.seals, caller), token: wordsOf(token), job: jobOf(token, trust) };
     });
   const keys = await findKeys();
   try {
@@ -185,14 +188,15 @@ async function identifyByToken(gate: Gatekeeper, text: string, lookup: Lookup, i
 /** From here on an `unauthorized` key is treated as unknown: same answer, same count until 429, no RateLimit fields. */
 function refused(gate: Gatekeeper, exchange: Exchange, text: string, digestText: string, error: unknown): unknown {
   if (!(error instanceof Fault) || error.code !== "unauthorized") return error;
-  gate.limiter.forget(digestText);
+  const alarm = error instanceof AlarmingRefusal ? error : undefined;
+  // A thief elsewhere must not use up the attempts of whoever may use the key: it stays recognized.
+  if (alarm?.kind === "elsewhere") gate.limiter.recognize(digestText, alarm.row);
+  else gate.limiter.forget(digestText);
   exchange.rateLimit = undefined;
   const refusal = refuseUnrecognized(gate, text, error);
   const clientAddress = exchange.clientAddress(); // of every refused key: it takes some microseconds
-  if (error instanceof CanaryRefusal) {
-    gate.alarms.noteKey(exchange, clientAddress, error.row, digestText, refusal === error);
-    gate.used(error.row.keyId);
-  }
+  if (alarm) gate.alarms.noteKey(exchange, clientAddress, alarm, digestText, refusal === error);
+  if (alarm?.kind === "canary") gate.used(alarm.row.keyId);
   return refusal;
 }
 

@@ -1,13 +1,20 @@
 import { BoundedMap } from "../../core/bounded-map.ts";
 import type { Log } from "../../core/log.ts";
-import { type AuditEntry, overuseAction, printable } from "../../record/entry.ts";
-import type { KeyRow } from "../access/authenticate.ts";
+import {
+  type Actor,
+  type AuditEntry,
+  canaryActions,
+  elsewhereAction,
+  overuseAction,
+  printable,
+} from "../../record/entry.ts";
+import type { AlarmingRefusal, KeyRow } from "../access/authenticate.ts";
 import type { Exchange } from "./exchange.ts";
 
 /**
- * The alarms of this process: uses of canaries, and jobs that ask for more answers than their trust allows. A request only
- * notes one: {@link Alarms.flush} logs and records it, at most a second later. Done at once, that work made the answer to a
- * canary measurably slower than the answer to any other key, and the next request's answer, too.
+ * The alarms of this process: uses of canaries, keys from elsewhere, and jobs that ask for more answers than their trust
+ * allows. A request only notes one: {@link Alarms.flush} logs and records it, at most a second later. Done at once, that
+ * work made the answer to a canary measurably slower than the answer to any other key, and the next request's answer, too.
  *
  * An entry is written for each refused request that the limiter of unrecognized keys lets pass: ten at once for each
  * text, and ten a minute. So a flood neither fills the journal nor slows others. The counts have all of them.
@@ -15,12 +22,14 @@ import type { Exchange } from "./exchange.ts";
 export class Alarms {
   /** Requests with a canary key, and reads of canaries. */
   readonly canaries = { key: 0, read: 0 };
+  /** Requests with a good key or token, from where it may not be used. */
+  elsewhere = 0;
   /** Requests of jobs that had all their answers. */
   overuses = 0;
   readonly #record: (entries: readonly AuditEntry[]) => Promise<unknown>;
   readonly #log: Log;
-  /** The digests of canary keys, oldest first. Each was found in the database, so strangers cannot fill it. */
-  readonly #known = new BoundedMap<true>(knownMax);
+  /** Digests of alarming keys, oldest first. Each was found in the database, so strangers cannot fill it. */
+  readonly #known = new BoundedMap<AlarmingRefusal["kind"]>(knownMax);
   #noted: (KeyUse | AuditEntry)[] = [];
   #waiting: AuditEntry[] = [];
 
@@ -31,26 +40,34 @@ export class Alarms {
   }
 
   /**
-   * Notes a request with a canary key.
+   * Notes a request with a canary key, or with a key from elsewhere.
    * @param clientAddress - the socket says it only as long as the request lasts
    * @param passed - whether the limiter let it pass
    */
   noteKey(
     { requestId, userAgent }: Pick<Exchange, "requestId" | "userAgent">,
     clientAddress: string,
-    { keyId, organizationId, organizationSlug }: KeyRow,
+    { kind, row }: AlarmingRefusal,
     digest: string,
     passed: boolean,
   ): void {
-    this.canaries.key += 1;
-    this.#known.set(digest, true);
+    this.#count(kind);
+    this.#known.set(digest, kind);
     if (!passed || this.#noted.length >= waitingMax) return;
-    this.#noted.push({ keyId, organizationId, organizationSlug, requestId, clientAddress, userAgent });
+    const { keyId, trust, from, organizationId, organizationSlug } = row;
+    const by = { type: trust === null ? "key" : "trust", id: keyId } as const;
+    this.#noted.push({ kind, by, from, organizationId, organizationSlug, requestId, clientAddress, userAgent });
   }
 
-  /** Counts a request that the limiter refused before its key was looked up, if its key is a canary. */
+  /** Counts a request that the limiter refused before its key was looked up, if its key sounded an alarm before. */
   noteLimited(digest: string): void {
-    if (this.#known.get(digest)) this.canaries.key += 1;
+    const kind = this.#known.get(digest);
+    if (kind !== undefined) this.#count(kind);
+  }
+
+  #count(kind: AlarmingRefusal["kind"]): void {
+    if (kind === "canary") this.canaries.key += 1;
+    else this.elsewhere += 1;
   }
 
   /** Notes a read of canaries that is on record. */
@@ -81,13 +98,15 @@ export class Alarms {
     });
   }
 
-  #take({ keyId, organizationSlug, userAgent, ...rest }: KeyUse): void {
+  #take({ kind, by: actor, from, organizationSlug, userAgent, ...rest }: KeyUse): void {
     const who = { ...rest, userAgent: printable(userAgent) };
-    this.#log({ event: "canary", kind: "key", keyId, ...who });
+    const isCanary = kind === "canary";
+    const what = isCanary ? { event: "canary", kind: "key" } : { event: "elsewhere", from };
+    this.#log({ ...what, [`${actor.type}Id`]: actor.id, ...who });
     const organization = organizationSlug ?? "";
     const nowhere = { organization, projectId: "", project: "", environment: null } as const;
-    const actor = { type: "key", id: keyId } as const;
-    this.#wait({ actor, action: "canary.key", names: [keyId], ...nowhere, ...who });
+    const action = isCanary ? canaryActions[0] : elsewhereAction;
+    this.#wait({ actor, action, names: [actor.id], ...nowhere, ...who });
   }
 
   #wait(entry: AuditEntry): void {
@@ -95,8 +114,10 @@ export class Alarms {
   }
 }
 
-/** A request with a canary key. */
-type KeyUse = Pick<KeyRow, "keyId" | "organizationId" | "organizationSlug"> & {
+/** A request with a key, or a token, that is refused with an alarm. */
+type KeyUse = Pick<KeyRow, "from" | "organizationId" | "organizationSlug"> & {
+  readonly kind: AlarmingRefusal["kind"];
+  readonly by: Extract<Actor, { id: string }>;
   readonly requestId: string;
   readonly clientAddress: string;
   readonly userAgent: string | null;

@@ -22,6 +22,9 @@ export const policies: Readonly<Record<BucketName | "unrecognized", AnnouncedPol
 /** Whose bucket pays, and how many times as large as another key's that is; null: once. */
 export type Payer = { readonly keyId: string; readonly rate: number | null };
 
+/** A {@link Payer}, and from where it may be used; null: from everywhere. */
+export type KnownPayer = Payer & { readonly from: string | null };
+
 /**
  * The bucket of a key: `rate` times as many tokens, which come as many times as fast. An interval is in whole
  * microseconds and never too long, so that nobody waits who should not; it is at most 0.02 % too short.

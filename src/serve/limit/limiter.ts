@@ -1,5 +1,5 @@
 import { BoundedMap } from "../../core/bounded-map.ts";
-import { type BucketName, type Decision, type Payer, policyOf, take } from "./bucket.ts";
+import { type BucketName, type Decision, type KnownPayer, type Payer, policyOf, take } from "./bucket.ts";
 
 /**
  * The buckets of recognized keys, and who recently recognized digests are. With these a key over its limit is
@@ -8,19 +8,20 @@ import { type BucketName, type Decision, type Payer, policyOf, take } from "./bu
  */
 export class Limiter {
   readonly #buckets: Readonly<Record<BucketName, Shards<number>>>;
-  readonly #payers: Shards<Payer>;
+  readonly #payers: Shards<KnownPayer>;
   #takes = 0;
   #sweeps = 0;
 
   /**
    * @param bucketsMax - for all three kinds together. 2¹⁸ has room for 87,000 keys and takes at most 90 MiB (measured).
    * Beyond it the least recently used bucket of a shard is evicted, which makes it full again
-   * @param digestsMax - 2¹⁶ takes about 11 MiB. A key whose digest was evicted passes the admission queue again
+   * @param digestsMax - 2¹⁶ takes about 11 MiB; one with ranges counts as more. A key whose digest was evicted passes the
+   * admission queue again
    */
   constructor(bucketsMax: number = 2 ** 18, digestsMax: number = 2 ** 16) {
     const shards = () => new Shards<number>(Math.floor(bucketsMax / 3));
     this.#buckets = { metadata: shards(), value: shards(), content: shards() };
-    this.#payers = new Shards(digestsMax);
+    this.#payers = new Shards(digestsMax, ({ from }) => 1 + Math.ceil((from?.length ?? 0) / 160));
   }
 
   /**
@@ -50,12 +51,12 @@ export class Limiter {
   }
 
   /** Remembers that the database found this key by this digest. */
-  recognize(digest: string, { keyId, rate }: Payer): void {
-    this.#payers.of(digest).set(digest, { keyId, rate });
+  recognize(digest: string, { keyId, rate, from }: KnownPayer): void {
+    this.#payers.of(digest).set(digest, { keyId, rate, from });
   }
 
   /** The key with this digest. Does not say whether it is still valid. */
-  payerOf(digest: string): Payer | undefined {
+  payerOf(digest: string): KnownPayer | undefined {
     return this.#payers.of(digest).get(digest);
   }
 
@@ -74,8 +75,9 @@ const shardCount = 128;
 class Shards<V> {
   readonly #shards: readonly BoundedMap<V>[];
 
-  constructor(entriesMax: number) {
-    this.#shards = Array.from({ length: shardCount }, () => new BoundedMap<V>(Math.floor(entriesMax / shardCount)));
+  constructor(entriesMax: number, sizeOf?: (value: V) => number) {
+    const max = Math.floor(entriesMax / shardCount);
+    this.#shards = Array.from({ length: shardCount }, () => new BoundedMap<V>(max, sizeOf));
   }
 
   /** The shard of an entry. The hash needs no secret, because callers cannot choose ids or digests. */

@@ -235,6 +235,8 @@ async function openMetrics(
   watchCheckpoint(metrics, checkpoint);
   const usesHelp = "Requests with a canary key, and reads of canaries by machines.";
   metrics.watch("keyhole_canary_uses_total", usesHelp, () => ({ ...alarms.canaries }), { label: "kind" });
+  const elsewhereHelp = "Requests with a good key or token, from where it may not be used.";
+  metrics.watch("keyhole_keys_elsewhere_total", elsewhereHelp, () => alarms.elsewhere);
   const overusesHelp = "Requests of jobs that had all answers that their trust gives a job.";
   metrics.watch("keyhole_trust_overuses_total", overusesHelp, () => alarms.overuses);
   metrics.watch("keyhole_limiter_buckets", "Buckets in memory that are not full.", () => limiter.size);

@@ -51,7 +51,7 @@ class Both {
     for (const slug of slugs) this.#project(slug);
     for (const [kind, all] of Object.entries({ variables, accounts, files })) this.#writeAll(kind as Kind, all);
     const all = { resources: ["projects", "variables", "accounts", "files"], environments, projects: null };
-    const standing = { expiresAt: null, rate: 1, isRevoked: false, isSealed: true, text: mintKey() };
+    const standing = { expiresAt: null, rate: 1, from: null, isRevoked: false, isSealed: true, text: mintKey() };
     this.#key = { id: "key", organizationId: "one", surfaces: ["rest_api", "ci_action"], ...all, ...standing };
     this.#store.keys.set("key", this.#key);
   }

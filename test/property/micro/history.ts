@@ -1,7 +1,9 @@
+import { parseRange } from "../../../src/core/addresses.ts";
 import { type Environment, environments } from "../../../src/core/names.ts";
 import { mintKey } from "../../../src/serve/access/api-key.ts";
 import type { Token } from "../../../src/serve/access/token.ts";
 import { TrustDirectory } from "../../../src/serve/access/trust-directory.ts";
+import type { ApiParts } from "../../../src/serve/gates/api-parts.ts";
 import type { Limiter } from "../../../src/serve/limit/limiter.ts";
 import { type OpenKeyhole, openKeyhole } from "../../../src/serve/process/compose.ts";
 import { trustFinder } from "../../../src/store/lookups.ts";
@@ -21,6 +23,7 @@ import {
   type Kind,
   type Organization,
   type Project,
+  proxies,
   Server,
   Store,
 } from "./keyhole.ts";
@@ -65,7 +68,7 @@ export class Stage {
     const trusts = new TrustDirectory(trustFinder(w.admin.database), w.admin.systemKeys.grant, () => 1000 * looks++);
     const findTrusts = (token: Token) => trusts.find(token);
     const gate = { ...opened.gate, findTrusts, nowUs: () => clock.nowUs, now: () => clock.nowMs };
-    const real = { ...opened, gate };
+    const real = { ...opened, gate, proxies: proxies.map(parseRange) as ApiParts["proxies"] };
     const started: Pair = { real, client: clientOf(real), small: new Server(store, clock), lane: undefined };
     if (pair) Object.assign(pair, started);
     else this.pairs.push(started);
@@ -88,6 +91,14 @@ const oddValue = "it's\n$(b)"; // no dotenv text can carry it
 const names = ["A", "API_TOKEN", "B2", "_X", "PORT", "a", "DATABASE_URL", "Z"];
 const accountNames = ["mail", "aws", "Mail \u{1F4E7}", "\uff21"];
 const paths = ["tls/key.pem", "tls/\u00e9.pem", ".npmrc", "a b.txt"];
+const ranges = [
+  ...[null, null, null, ["unix", "203.0.113.0/24"], ["unix", "2001:db8::/32", "2001:db8:1::/48", "198.51.100.7/32"]],
+  ...[["203.0.113.9/32", "10.0.0.0/8"], ["0.0.0.0/0"], ["::/0", "unix"]],
+];
+const forwarded = [
+  ...["203.0.113.9", "198.51.100.7", "2001:db8:1::1", "10.0.0.9", "::ffff:203.0.113.9"],
+  ...["203.0.113.9, 10.0.0.3", "198.51.100.7,203.0.113.10", "2001:db8::1, junk, 10.1.1.1", "fe80::1%eth0", ""],
+];
 const slugs = ["web", "api", "0", "job-runner"];
 
 /** A random history of one or two organizations, from its beginning to its end. Throws what differs. */
@@ -234,6 +245,7 @@ export class History {
       resources: atLeastOne(dice, ["projects", "variables", "accounts", "files", "requests"], 0.9),
       environments: atLeastOne(dice, environments, 0.8),
       rate: dice.pick([1, 1, 2, 7]),
+      from: dice.pick(ranges),
       projects: listed.length > 0 ? Object.fromEntries(listed.map(({ slug, id }) => [slug, id])) : null,
     });
     this.#log.push(`key ${key.id} ${JSON.stringify({ ...key, text: "" })}`);
@@ -248,7 +260,7 @@ export class History {
     const event = dice.chance(0.2) ? "issue_comment" : undefined;
     const reads = dice.chance(0.5) ? dice.below(3) + 1 : undefined;
     const issuer = `https://${this.#name}.example.com`;
-    const trust = await this.#people.trust(organization, issuer, this.#signer, reads, event);
+    const trust = await this.#people.trust(organization, issuer, this.#signer, reads, dice.pick(ranges), event);
     this.#log.push(`trust ${trust.id} ${JSON.stringify(trust)}`);
     this.#keys.push(trust);
     const good = this.#token(issuer, event === undefined ? {} : { event_name: event });
@@ -377,13 +389,13 @@ export class History {
     };
     if (what === "key") {
       const key = dice.pick(this.#keys);
-      const [row] = await w.run("select resources, environments from api_keys where id = ?", [key.id]);
-      if (row?.["resources"] === 31 && row["environments"] === 7) return;
-      await w.run("update api_keys set resources = 31, environments = 7 where id = ?", [key.id]);
+      const [row] = await w.run("select resources, environments, ranges from api_keys where id = ?", [key.id]);
+      if (row?.["resources"] === 31 && row["environments"] === 7 && row["ranges"] === null) return;
+      await w.run("update api_keys set resources = 31, environments = 7, ranges = null where id = ?", [key.id]);
       key.isSealed = false;
       await reads();
-      const before = [row?.["resources"], row?.["environments"], key.id];
-      await w.run("update api_keys set resources = ?, environments = ? where id = ?", before);
+      const before = [row?.["resources"], row?.["environments"], row?.["ranges"], key.id];
+      await w.run("update api_keys set resources = ?, environments = ?, ranges = ? where id = ?", before);
       key.isSealed = true;
       return;
     }
@@ -469,6 +481,7 @@ export class History {
     const odd = oddHeaders(presented);
     if (dice.chance(0.98)) headers["authorization"] = dice.chance(0.95) ? `Bearer ${presented}` : dice.pick(odd);
     if (dice.chance(0.3)) headers["user-agent"] = "a machine/1.0";
+    if (dice.chance(0.3)) headers["x-forwarded-for"] = dice.pick(forwarded);
     const method = dice.chance(0.97) ? "GET" : dice.pick(["HEAD", "POST", "PUT", "DELETE", "OPTIONS"]);
     const asked = { method, path, headers };
     const tags = this.#tags.filter((tag) => tag.path === path);
@@ -601,7 +614,7 @@ export class History {
       const request = this.#request(undefined, text);
       const header = request.asked.headers["authorization"];
       const own = this.#keys.find((key) => key.text !== undefined && header === `Bearer ${key.text}`);
-      const isLive = own !== undefined && this.#isLive(own);
+      const isLive = own !== undefined && own.from === null && this.#isLive(own);
       // Of a text that is refused meanwhile, or counted, the order of its requests would show in its buckets.
       const uses = (used.get(header ?? "") ?? 0) + 1;
       if (!isLive && header !== undefined && uses > 1) {
@@ -704,17 +717,19 @@ export class History {
   async #compareRecord(): Promise<void> {
     const { w, store, pairs } = this.#stage;
     // Alarms are written after the answer. An id that the server made is not known here.
-    const isAwaited = ({ action, requestId }: Entry) => action === "trust.overused" && requestId !== "MADE";
+    const actions = ["trust.overused", "key.elsewhere"];
+    const isAwaited = ({ action, requestId }: Entry) => actions.includes(action) && requestId !== "MADE";
     const alarms = store.record.filter(isAwaited);
     await eventually(async () => {
       for (const { real } of pairs) await real.gate.alarms.flush();
-      const ids = alarms.length > 0 ? await listAudit(w.admin, { actions: ["trust.overused"], limit: 100_000 }) : [];
+      const ids = alarms.length > 0 ? await listAudit(w.admin, { actions, limit: 100_000 }) : [];
       return alarms.every((alarm) => ids.some(({ requestId }) => requestId === alarm.requestId));
     });
     const found: string[] = [];
     for (const { slug } of this.#organizations) {
       for (const entry of await listAudit(w.admin, { organization: slug, limit: 100_000 })) {
         const { actor, organization, project, environment, action, names, requestId, userAgent, token } = entry;
+        const address = entry.clientAddress;
         if (actor.type === "person") continue;
         const words = token ?? null;
         found.push(
@@ -722,11 +737,12 @@ export class History {
             actor: actor.type,
             id: actor.id,
             organization,
-            project,
+            project: project ?? "",
             environment,
             action,
             requestId: /^[0-9a-f-]{36}$/.test(requestId) ? "MADE" : requestId,
             userAgent,
+            address,
             token: words,
             names,
           }),
@@ -736,9 +752,10 @@ export class History {
     const own = new Set(this.#organizations.map(({ slug }) => slug));
     const expected = store.record
       .filter(({ organization }) => own.has(organization))
-      .map(({ actor, id, organization, project, environment, action, requestId, userAgent, token, names }) =>
-        JSON.stringify({ actor, id, organization, project, environment, action, requestId, userAgent, token, names }),
-      );
+      .map(({ actor, id, organization, project, environment, action, requestId, userAgent, address, token, names }) => {
+        const who = { actor, id, organization, project, environment, action, requestId, userAgent, address };
+        return JSON.stringify({ ...who, token, names });
+      });
     const [a, b] = [found.sort(), expected.sort()];
     const at = a.findIndex((entry, index) => entry !== b[index]);
     if (a.length !== b.length || at >= 0) {

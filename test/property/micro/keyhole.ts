@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, createPublicKey, randomBytes, verify } from "node:crypto";
+import { BlockList, isIP } from "node:net";
 import { renderDotenv } from "../../../src/core/formats/dotenv.ts";
 import { type Environment, environments } from "../../../src/core/names.ts";
 import { isWellFormedKey } from "../../../src/serve/access/api-key.ts";
@@ -58,6 +59,8 @@ export type Key = {
   expiresAt: number | null;
   /** How many times as large its buckets are. */
   readonly rate: number;
+  /** The ranges of the addresses from which it may be used; null: from everywhere. */
+  readonly from: readonly string[] | null;
   isRevoked: boolean;
   /** Whether its row is as Keyhole wrote it. */
   isSealed: boolean;
@@ -84,6 +87,7 @@ export type Entry = {
   readonly names: readonly string[];
   readonly requestId: string;
   readonly userAgent: string;
+  readonly address: string;
   readonly byName: boolean;
   readonly token: { readonly jti: string; readonly sub: string; readonly run: string } | null;
 };
@@ -335,7 +339,7 @@ export class Server {
     // 2. Key, with the limiter of unrecognized keys. 3. The key's bucket.
     const tags = tagsIn(sent["if-none-match"]);
     const isMetadata = tags !== undefined || asksForMetadata(rawQuery, endpoint.flag);
-    const { key, claims } = this.#recognize(sent["authorization"], isMetadata ? "metadata" : endpoint.bucket, headers);
+    const { key, claims } = this.#recognize(sent, isMetadata ? "metadata" : endpoint.bucket, headers);
     // 4. Plan, surface, resource.
     const organization = store.organizations.get(key.organizationId) as Organization;
     if (organization.plan !== "pro") throw new Refusal("plan_required");
@@ -387,6 +391,7 @@ export class Server {
       action,
       requestId: headers["x-request-id"] as string,
       userAgent: sent["user-agent"] ?? "",
+      address: addressOf(callerIn(sent)),
       byName: question.names !== null || question.prefix !== "",
       token: claims ? { jti: word("jti"), sub: word("sub"), run: word("run_id") } : null,
     };
@@ -412,12 +417,14 @@ export class Server {
   }
 
   /** Gates 2 and 3. A text that was recognized before pays first, any other once it is recognized. */
-  #recognize(header: string | undefined, bucket: Bucket, headers: Record<string, string>) {
+  #recognize(sent: Asked["headers"], bucket: Bucket, headers: Record<string, string>) {
+    const [header, caller] = [sent["authorization"], callerIn(sent)];
     if (header === undefined) throw new Refusal("unauthorized", challenge);
     const text = /^bearer +([\w.-]+)$/i.exec(header)?.[1];
     const isToken = text !== undefined && text.length <= 8192 && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text);
     if (text === undefined || !(isToken || isWellFormedKey(text))) return this.#refuse(text ?? header, headers);
-    const known = this.#known.get(text);
+    const owner = this.#known.get(text);
+    const known = isFrom(caller, this.#store.keys.get(owner ?? "")?.from) ? owner : undefined;
     if (known !== undefined) this.#charge(known, bucket, headers);
     else if (this.#spareUs("unrecognized", text) < 0) this.#charge(text, "unrecognized", headers);
     const claims = isToken ? claimsOf(text) : undefined;
@@ -430,13 +437,20 @@ export class Server {
     const [key, another] = [...this.#store.keys.values()].filter(isLive);
     if (key === undefined || another !== undefined) return this.#refuse(text, headers);
     this.#known.set(text, key.id);
+    if (!isFrom(caller, key.from)) {
+      const organization = (this.#store.organizations.get(key.organizationId) as Organization).slug;
+      const actor = { actor: key.trust ? "trust" : "key", id: key.id, organization, project: "" } as const;
+      const what = { environment: null, action: "key.elsewhere", names: [key.id], byName: false, token: null };
+      const who = { requestId: headers["x-request-id"] as string, userAgent: sent["user-agent"] ?? "" };
+      return this.#refuse(text, headers, { ...actor, ...what, ...who, address: addressOf(caller) });
+    }
     if (known === undefined) this.#charge(key.id, bucket, headers);
     return { key, claims };
   }
 
   /** The one 401, whatever the reason, until the text has used up its attempts. @param alarm - what goes on record */
   #refuse(text: string, headers: Record<string, string>, alarm?: Entry): never {
-    this.#known.delete(text);
+    if (alarm?.action !== "key.elsewhere") this.#known.delete(text);
     for (const name of rateLimitFields) delete headers[name];
     this.#charge(text, "unrecognized", {});
     if (alarm) this.#store.record.push(alarm);
@@ -479,7 +493,39 @@ const jsonType = "application/json; charset=utf-8";
 const challenge = { "www-authenticate": 'Bearer realm="keyhole"' };
 const rateLimitFields = ["ratelimit", "ratelimit-policy"];
 
-// Gate 2: whose text it is.
+// Gate 2: who asks.
+
+/** The proxies are on the Unix socket, and in this network. */
+export const proxies = ["unix", "10.0.0.0/8"];
+
+/** From the right, the first address that is no proxy's; a part that is no address ends the search. */
+function callerIn(sent: Asked["headers"]): string {
+  let caller = "unix";
+  for (const part of (sent["x-forwarded-for"] ?? "").split(",").reverse()) {
+    const address = part.trim().replace(/^::ffff:(?=\d+\.)/, "");
+    if (isIP(address) === 0 || address.includes("%")) break;
+    caller = address;
+    if (!isFrom(address, proxies)) break;
+  }
+  return caller;
+}
+
+function isFrom(caller: string, ranges: Key["from"] | undefined): boolean {
+  if (ranges == null || caller === "unix") return ranges?.includes(caller) ?? true;
+  const family = (address: string) => (isIP(address) === 4 ? "ipv4" : "ipv6");
+  const list = new BlockList(); // of one family: by itself it would find IPv4 in ::/0
+  for (const range of ranges) {
+    const [net = "", length] = range.split("/");
+    if (range !== "unix" && family(net) === family(caller)) list.addSubnet(net, Number(length), family(net));
+  }
+  return list.check(caller, family(caller));
+}
+
+function addressOf(caller: string): string {
+  return caller === "unix" ? "" : `${caller} via unix`;
+}
+
+// Whose text it is.
 
 function fits({ text: own, trust }: Key, text: string, claims: Claims | undefined, nowMs: number): boolean {
   if (trust === undefined) return own === text;

@@ -184,9 +184,9 @@ export class People {
 
   async key(
     organization: Organization,
-    asked: Pick<Key, "surfaces" | "resources" | "environments" | "projects" | "rate">,
+    asked: Pick<Key, "surfaces" | "resources" | "environments" | "projects" | "rate" | "from">,
   ) {
-    const { surfaces, resources, environments: among, projects, rate } = asked;
+    const { surfaces, resources, environments: among, projects, rate, from } = asked;
     this.#tick();
     const made = await this.w.key(organization as never, {
       surfaces: [...surfaces],
@@ -194,6 +194,7 @@ export class People {
       environments: [...among],
       projects: projects ? Object.keys(projects) : undefined,
       rate,
+      from: from ?? undefined,
     });
     const standing = { expiresAt: null, isRevoked: false, isSealed: true };
     const key: Key = { id: made.id, text: made.key, organizationId: organization.id, ...asked, ...standing };
@@ -201,7 +202,14 @@ export class People {
     return key;
   }
 
-  async trust(organization: Organization, issuer: string, key: SigningKey, reads: number | undefined, event?: string) {
+  async trust(
+    organization: Organization,
+    issuer: string,
+    key: SigningKey,
+    reads: number | undefined,
+    from: Key["from"],
+    event?: string,
+  ) {
     const rate = 3;
     this.#tick();
     const jwk = publicJwk("one", key);
@@ -219,6 +227,7 @@ export class People {
       jwks: JSON.stringify({ keys: [jwk] }),
       readsPerJob: reads,
       rate,
+      from: from ?? undefined,
     });
     const perJob = reads === undefined ? {} : { perJob: { reads, claims: ["jti"] } };
     const made: Key = {
@@ -230,6 +239,7 @@ export class People {
       projects: null,
       expiresAt: null,
       rate,
+      from,
       isRevoked: false,
       isSealed: true,
       trust: { issuer, audience, claims, jwk, ...perJob },
