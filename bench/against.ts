@@ -23,8 +23,8 @@ export type Comparison = {
   readonly checkout: string;
   /** How many callers each row has at a time, by its name without its database. */
   readonly rows: Readonly<Record<string, readonly number[]>>;
-  /** When the last pair must be over, in milliseconds of `performance.now()`. A slow machine measures fewer. */
-  readonly untilMs: number;
+  /** For how long pairs are measured, in milliseconds. Each row has one pair at least. */
+  readonly forMs: number;
   readonly meter: Meter;
   readonly backends: Backends;
   readonly processes: Processes;
@@ -57,7 +57,7 @@ const stock = {
   files: [],
 } satisfies Stock;
 
-/** Counts what every row takes, then measures pairs of all rows in turn until the time is up. */
+/** Counts what every row takes, then measures pairs of all rows in turn. */
 export async function compare(comparison: Comparison): Promise<Compared[]> {
   const { programs, backends, meter, say } = comparison;
   const compared: (Compared & { other: Row; pairs: Pair[] })[] = [];
@@ -83,8 +83,9 @@ export async function compare(comparison: Comparison): Promise<Compared[]> {
     }
   }
   for (const { row, other } of compared) for (const one of [row, other]) await meter.settle(one);
+  const untilMs = performance.now() + comparison.forMs;
   let pairMs = 0;
-  for (let done = 0; performance.now() + pairMs < comparison.untilMs; done++) {
+  for (let done = 0; done < compared.length || performance.now() + pairMs < untilMs; done++) {
     const startedAtMs = performance.now();
     const { row, other, connections, pairs } = compared[done % compared.length] as (typeof compared)[number];
     const measure = async (one: Row) => meter.measure(one, connections, runSeconds);
