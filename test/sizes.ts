@@ -112,6 +112,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/blackbox/releases.test.ts": ["full", "opens the databases of each release, and rotates all that they hold"],
   "test/blackbox/rotation.test.ts": ["full", "rotates under 64 clients that read without a pause"],
   "test/integration/stalled.test.ts": ["full", "waits for the ends of locks, table after table"],
+  "test/integration/told.test.ts": ["full", "waits for the looks of a server, one a second"],
   "test/blackbox/stuck.test.ts": ["full", "waits until the watchdog has counted to ten, and unit/watchdog does not"],
   "test/blackbox/site.test.ts": ["full", "builds the documentation's site, and opens every page in Chromium"],
   "test/blackbox/transcripts.test.ts": ["full", "every command of the manual is a process of its own"],

@@ -104,7 +104,8 @@ describeOnce("the description, against answers that were really given,", (w) => 
     const own = { "x-request-id": components.headers["x-request-id"]?.example as string };
     await askAll({ key: reader, headers: own });
     await askAll({ key: reader }, w, inDotenv);
-    await askAll({ key: reader, headers: { "if-none-match": "*" } });
+    await askAll({ key: reader, headers: { "if-none-match": "*", prefer: "wait=1" } });
+    await askAll({ key: reader, headers: { "if-none-match": `"${"A".repeat(43)}"`, prefer: "wait=55" } });
     const claims = new Map([["sub", "job"]]);
     const reach = { organization: "acme", projects: null, environments: ["production"], ...everything };
     const terms = { issuer: issuer.url, audience, claims, jwks: undefined, readsPerJob: 10 };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createApp, endpointPaths, serveOptions } from "../../src/serve/api/app.ts";
+import { Waits } from "../../src/serve/api/waits.ts";
 import type { ApiParts } from "../../src/serve/gates/api-parts.ts";
 import { answerOf, below, expectRefusal, headersOf, leaksIn, requestOf, usualHeaders } from "../support/answer.ts";
 import { rawAnswer } from "../support/raw.ts";
@@ -396,6 +397,7 @@ function nothing(): ApiParts {
     journal: untouchable as ApiParts["journal"],
     log: () => {},
     draining: () => false,
+    waits: new Waits(() => untouched("the end of the lane")),
   };
 }
 

@@ -131,17 +131,17 @@ type Follows = "start" | "imports" | "threads";
  * and how many there may be. Pages say these numbers, which are some 2 % above the code; one that is 4 % above is lowered.
  */
 const budgets: readonly { what: string; from: RegExp; follows?: Follows; linesMax: number }[] = [
-  { what: "A request, with PostgreSQL", from: onPostgres, follows: "start", linesMax: 7650 },
+  { what: "A request, with PostgreSQL", from: onPostgres, follows: "start", linesMax: 7850 },
   {
     what: "A request, with SQLite",
     from: request("store/sqlite", "record/store/journal-worker"),
     follows: "start",
-    linesMax: 6850,
+    linesMax: 7050,
   },
-  { what: "… with metrics, traces and agents", from: onPostgres, follows: "imports", linesMax: 8150 },
-  { what: "The judgement of a request", from: /^src\/serve\/(?:gates|access)\//, linesMax: 1420 },
-  { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 11_600 },
-  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 13_300 },
+  { what: "… with metrics, traces and agents", from: onPostgres, follows: "imports", linesMax: 8350 },
+  { what: "The judgement of a request", from: /^src\/serve\/(?:gates|access)\//, linesMax: 1440 },
+  { what: "`keyhole serve`", from: /^src\/cli\/serve\.ts$/, follows: "imports", linesMax: 11_750 },
+  { what: "… with its threads", from: /^src\/cli\/serve\.ts$/, follows: "threads", linesMax: 13_450 },
 ];
 
 /** What answers requests. */

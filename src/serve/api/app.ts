@@ -63,8 +63,9 @@ export function createApp(parts: ApiParts) {
       exchange.route = path;
       // A slug that does not decode is null, and no project has an empty one.
       const { slug } = (params ?? {}) as { readonly slug?: string | null };
-      const work = alone(parts, exchange, (...own) => get(...own, bearer, slug ?? ""));
-      return answered(parts, exchange, work, deadline);
+      const work = (own: ApiParts) => alone(own, exchange, (...given) => get(...given, bearer, slug ?? ""));
+      const judge = (own: ApiParts) => within(deadline, work(own));
+      return answered(parts, exchange, parts.waits.answer(parts, exchange, judge));
     });
   }
   const { mcp } = parts;
@@ -73,7 +74,7 @@ export function createApp(parts: ApiParts) {
       mcpPath,
       ({ exchange, bearer, request }) => {
         exchange.route = mcpPath;
-        return answered(parts, exchange, mcp(parts, exchange, bearer, request), requestDeadline);
+        return answered(parts, exchange, within(requestDeadline, mcp(parts, exchange, bearer, request)));
       },
       { parse: "none" }, // the endpoint reads the body itself, whatever its type
     );
@@ -112,15 +113,19 @@ export function serveOptions(log: Log) {
 
 const knownPath = new RegExp(`^${apiRoot}(?:${endpointPaths.join("|").replaceAll("{slug}", "[^/]+")})$`);
 
-/** Answers within the deadline: what the work returns, or the problem that was thrown. */
-async function answered(parts: ApiParts, exchange: Exchange, work: Promise<Response>, deadline: Deadline) {
+/** @throws Fault `unavailable` if the deadline is over */
+function within(deadline: Deadline, work: Promise<Response>): Promise<Response> {
+  const late = () => void work.then(({ body }) => body?.cancel()).catch(() => {}); // it holds memory
+  return deadline.of(work, late);
+}
+
+/** Answers what the work returns, or the problem that was thrown. */
+async function answered(parts: ApiParts, exchange: Exchange, work: Promise<Response>) {
   try {
-    const response = await deadline.of(work);
+    const response = await work;
     logRequest(parts, exchange, response.status, exchange.refusal);
     return response;
   } catch (error) {
-    // A late answer holds memory until its body is cancelled.
-    void work.then((late) => late.body?.cancel()).catch(() => {});
     return failed(parts, exchange, error);
   }
 }

@@ -3,6 +3,7 @@ import { Fault, type FaultCode, faults } from "../../core/fault.ts";
 import { compareBytes, slugRule } from "../../core/names.ts";
 import { readsHeader, receiptHeader } from "../../core/receipt.ts";
 import type { Endpoint, EndpointDescription } from "../gates/endpoint.ts";
+import { appliedHeader } from "../gates/prefer.ts";
 import { invalidParameter } from "../gates/query.ts";
 import { policies } from "../limit/bucket.ts";
 import { descriptions } from "./answers.ts";
@@ -89,7 +90,7 @@ function describe(endpoint: Described) {
     parameters: [
       ...(path.includes("{slug}") ? [slugParameter] : []),
       ...Object.entries(query).map(([name, schema]) => parameter(name, schema)),
-      ...(isConditional ? [ifNoneMatch] : []),
+      ...(isConditional ? [ifNoneMatch, prefer] : []),
     ],
     responses: {
       "200": {
@@ -97,7 +98,7 @@ function describe(endpoint: Described) {
         headers: headerRefs([
           ...usual,
           ...limited,
-          ...(isConditional ? ["ETag", receiptHeader, readsHeader] : []),
+          ...(isConditional ? ["ETag", appliedHeader, receiptHeader, readsHeader] : []),
           ...(names.includes("format") ? [nonportable] : []),
         ]),
         content: {
@@ -110,7 +111,7 @@ function describe(endpoint: Described) {
       ...(isConditional && {
         "304": {
           description: "The answer is still the one with the tag in `If-None-Match`. There is no body.",
-          headers: headerRefs([...usual, ...limited, "ETag"]),
+          headers: headerRefs([...usual, ...limited, "ETag", appliedHeader]),
         },
       }),
       ...refusalsOf(endpoint),
@@ -194,6 +195,15 @@ const ifNoneMatch = {
   schema: { type: "string" },
 };
 
+const prefer = {
+  name: "Prefer",
+  in: "header",
+  required: false,
+  description:
+    "`wait=N` with `If-None-Match`: while the tag fits, the answer waits, at most N seconds, and is then the one of that moment. N is 1 to 60; anything else is ignored, as RFC 7240 says. A key may have 64 such requests at a time, and a process 10,000: beyond that the answer comes at once.",
+  schema: { type: "string", example: "wait=55" },
+};
+
 const usual = ["x-request-id", "Cache-Control", "X-Content-Type-Options"] as const;
 /** Headers of answers to a key that was recognized. */
 const limited = ["RateLimit-Policy", "RateLimit"] as const;
@@ -209,6 +219,7 @@ const headers: Readonly<Record<string, unknown>> = {
     "The tag of this answer for this key and question. It tells nothing about the content.",
     '"0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"',
   ),
+  [appliedHeader]: header("The server waited as `Prefer` says, or would have. Absent if it does not wait.", "wait=55"),
   [receiptHeader]: header(
     "The audit entries of this answer, which were on the disk before it left: `LANE:NUMBER`, or `LANE:FIRST-LAST` for several files. Absent if the answer has no value.",
     "0199a3c4-5b1e-7c53-9d0f-3f6f5ab1c2d4:12",

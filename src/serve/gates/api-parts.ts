@@ -24,6 +24,14 @@ export type ApiParts = {
   readonly proxies?: readonly AddressRange[] | undefined;
   /** Whether answers close their connections, because the server is about to stop. */
   readonly draining: () => boolean;
+  /** Conditional reads that wait for a change. */
+  readonly waits: {
+    readonly answer: (
+      parts: ApiParts,
+      exchange: Exchange,
+      judge: (parts: ApiParts) => Promise<Response>,
+    ) => Promise<Response>;
+  };
 };
 
 /** Answers one message of the Model Context Protocol. */

@@ -3,6 +3,7 @@ import { atOnceBytesMax, jsonType } from "../../core/formats/json.ts";
 import type { rateLimitHeaders } from "../limit/bucket.ts";
 import { newStages } from "../sets/stages.ts";
 import { isAmong, parseEtags } from "./etag.ts";
+import { appliedHeader, parseWait } from "./prefer.ts";
 
 /**
  * Begins an exchange with a request's address and headers.
@@ -18,9 +19,10 @@ export function beginExchange(
   const pathAt = url.indexOf("/", url.indexOf("://") + 3);
   const queryAt = url.indexOf("?", pathAt);
   const id = headers.get("x-request-id");
+  const ifNoneMatch = parseEtags(headers.get("if-none-match"));
   return {
     requestId: id !== null && /^[A-Za-z0-9._-]{1,128}$/.test(id) ? id : crypto.randomUUID(),
-    /** Monotonic milliseconds. */
+    /** Monotonic milliseconds; of a read that waited, when it was judged last. */
     startedAtMs: performance.now(),
     path: url.slice(pathAt, queryAt < 0 ? undefined : queryAt),
     /** The query as it was sent, without its question mark. */
@@ -30,7 +32,9 @@ export function beginExchange(
     signal: () => request.signal,
     userAgent: headers.get("user-agent"),
     /** The tags of the answers that the client already has. */
-    ifNoneMatch: parseEtags(headers.get("if-none-match")),
+    ifNoneMatch,
+    /** How many seconds a conditional read may wait for a change. */
+    waitS: ifNoneMatch && parseWait(headers.get("prefer")),
     clientAddress,
     /** Whether the answer closes its connection: the server is about to stop, or what follows cannot be trusted. */
     closing,
@@ -81,9 +85,12 @@ export function judgeTransport(
   throw new Fault("method_not_allowed", `method ${method.slice(0, 16)}`);
 }
 
+/** What the headers of an answer are made of. */
+type Answering = Pick<Exchange, "requestId" | "rateLimit" | "closing"> & Partial<Pick<Exchange, "waitS">>;
+
 /** The headers of every answer, success or not. @param contentType - undefined for an answer without a body */
 export function headersOf(
-  { requestId, rateLimit, closing }: Pick<Exchange, "requestId" | "rateLimit" | "closing">,
+  { requestId, rateLimit, closing, waitS }: Answering,
   contentType: string | undefined,
   etag?: string,
 ) {
@@ -94,6 +101,7 @@ export function headersOf(
   };
   if (contentType !== undefined) headers["Content-Type"] = contentType;
   if (etag !== undefined) headers["ETag"] = etag;
+  if (waitS !== undefined && etag !== undefined) headers[appliedHeader] = `wait=${waitS}`;
   if (rateLimit) Object.assign(headers, rateLimit);
   if (closing) headers["Connection"] = "close";
   return headers;

@@ -24,6 +24,7 @@ import { GrantSeals } from "../access/grant-seals.ts";
 import { IssuerKeys } from "../access/issuer-keys.ts";
 import { KeyUses } from "../access/key-uses.ts";
 import { TrustDirectory } from "../access/trust-directory.ts";
+import { Waits } from "../api/waits.ts";
 import { Alarms } from "../gates/alarms.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
 import { AdmissionQueue } from "../limit/admission-queue.ts";
@@ -80,9 +81,10 @@ export async function openKeyhole(
   const jobReads = openJobReads(background);
   const watch = await openWatch(checkpoint, databases.watch, log);
   const memory = new MemoryBudget();
-  const drain = new Drain();
+  const waits = openWaits(database);
+  const drain = new Drain(waits);
   // prom-client, OpenTelemetry and the MCP SDK are large: they are loaded only if somebody asks for them.
-  const metrics = metered ? await openMetrics(databases, journals, limits, memory, checkpoint) : undefined;
+  const metrics = metered ? await openMetrics(databases, journals, limits, memory, checkpoint, waits) : undefined;
   const traces = tracesUrl === undefined ? undefined : (await import("./traces.ts")).startTraces(tracesUrl, version);
   return {
     gate: {
@@ -107,6 +109,7 @@ export async function openKeyhole(
     mcp: mcpOrigins && (await import("../api/mcp.ts")).mcpEndpoint(new Set(mcpOrigins), version),
     proxies,
     draining: drain.draining,
+    waits,
     database,
     metrics,
     shared: limits.gate.shared,
@@ -184,6 +187,12 @@ function openJobReads(background: Database) {
   return { close: () => clearInterval(timer) };
 }
 
+/** Requests that wait for what people change. */
+function openWaits(database: Database): Waits {
+  const findHead = laneHead(database, commandsLane);
+  return new Waits(async () => (await findHead())?.mac.toString("hex") ?? "");
+}
+
 /** What reads need of the database, the keys and the memory. */
 function sourceOf(
   { keyring, systemKeys }: Installation,
@@ -218,6 +227,7 @@ async function openMetrics(
   { gate: { limiter, shared, refusals, lookupQueue } }: Awaited<ReturnType<typeof openLimits>>,
   memory: MemoryBudget,
   checkpoint: NewestCheckpoint,
+  waits: Waits,
 ): Promise<Metrics> {
   const { Metrics, daysLeft, watchCheckpoint } = await import("./metrics.ts");
   const metrics = new Metrics(version, database.dialect);
@@ -244,6 +254,7 @@ async function openMetrics(
   const days = daysLeft(nextExpiry(background, setBytesMax), Date.now);
   // All processes have the same answer, or one that is a minute old.
   metrics.watch("keyhole_next_expiry_days", expiryHelp, days, { label: "kind", aggregator: "min" });
+  metrics.watch("keyhole_waits", "Conditional reads that wait for a change.", () => waits.size);
   const lostHelp =
     "What failovers lost: entries that this server stored again, and losses that may be larger than it knows.";
   const ofLost = () => ({ brought_back: lost?.broughtBack ?? 0, unknown: lost?.unknown ?? 0 });

@@ -3,9 +3,15 @@ import { atMost } from "../../core/deadline.ts";
 
 /** Stops a server without dropping a request. */
 export class Drain {
+  readonly #waits: { readonly end: () => void };
   #draining = false;
   #pause: PromiseWithResolvers<void> | undefined;
   #held = 0;
+
+  /** @param waits - the requests that wait for a change; their clients ask another server */
+  constructor(waits: { readonly end: () => void }) {
+    this.#waits = waits;
+  }
 
   /** Whether answers close their connections. */
   readonly draining = (): boolean => this.#draining;
@@ -23,6 +29,7 @@ export class Drain {
    */
   async stop(server: Server<unknown>, portClosed: () => Promise<void> = async () => {}): Promise<void> {
     this.#draining = true;
+    this.#waits.end();
     // Lets connected clients send their next request and learn that the connection closes.
     await Bun.sleep(noticeMs);
     // An answered client connects again at once, and closing the port resets a connection that has sent nothing. So new
