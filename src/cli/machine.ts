@@ -1,6 +1,10 @@
 import type { Asked } from "../client/answers.ts";
+import { awsTokens } from "../client/aws-token.ts";
 import { type Api, Client, type KeptReceipt } from "../client/client.ts";
+import { azureTokens, googleTokens } from "../client/cloud-token.ts";
+import { commandTokens } from "../client/command-token.ts";
 import { runnerTokens } from "../client/runner-token.ts";
+import { isToken, type TokenSource, tokensOf } from "../client/token-giver.ts";
 import type { Source } from "../client/variables.ts";
 import { type Credential, isApiKey, parseApiRoot } from "../client/wire.ts";
 import { environments, isEnvironment, slugPattern } from "../core/names.ts";
@@ -187,30 +191,43 @@ async function readCredential(
   if (key !== undefined || file !== undefined) {
     throw usageProblem("KEYHOLE_OIDC and an API key are both set: keep one of them.");
   }
-  const [, kind = "", rest = ""] = /^(github|env|file)(?::(.+))?$/s.exec(setting) ?? [];
-  if (kind === "file" && rest !== "") return () => readToken(context, rest);
+  const [, kind = "", rest = ""] = /^(github|gcp|azure|aws|env|file|command)(?::(.+))?$/s.exec(setting) ?? [];
+  if (kind === "file" && rest !== "") return () => readToken(context, "The file of KEYHOLE_OIDC", rest);
   if (kind === "env" && rest !== "") {
     const value = context.env[rest];
     if (!value) throw usageProblem(`KEYHOLE_OIDC names the variable ${rest}, which is not set.`);
     const text = parseToken(rest, value);
     return async () => text;
   }
-  if (kind !== "github") throw usageProblem("KEYHOLE_OIDC is github, env:NAME or file:PATH.");
-  const next = runnerTokens(context.env, rest || origin, timeoutMs);
-  return async () => {
-    const token = await next();
-    return typeof token === "string" ? parseToken("The runner's answer", token) : token;
-  };
+  const source = sourceOf(context, kind, rest, origin, timeoutMs);
+  if (source !== undefined) return tokensOf(source);
+  throw usageProblem('KEYHOLE_OIDC is github, gcp, azure, aws, env:NAME, file:PATH or command:["PROGRAM","ARGUMENT"].');
 }
 
-async function readToken(context: CommandContext, path: string): Promise<string> {
-  const source = "The file of KEYHOLE_OIDC";
+/** A source that is asked again. @param rest - the audience, or the program */
+function sourceOf(
+  context: CommandContext,
+  kind: string,
+  rest: string,
+  origin: string,
+  timeoutMs: number,
+): TokenSource | undefined {
+  const asked = { env: context.env, audience: rest || origin, timeoutMs };
+  const readFile = (setting: string, path: string) => readToken(context, `The file of ${setting}`, path);
+  if (kind === "github") return runnerTokens(asked);
+  if (kind === "gcp") return googleTokens(asked);
+  if (kind === "azure") return azureTokens(asked);
+  if (kind === "aws") return awsTokens({ ...asked, readFile });
+  return kind === "command" && rest !== "" ? commandTokens(rest, asked) : undefined;
+}
+
+async function readToken(context: CommandContext, source: string, path: string): Promise<string> {
   return parseToken(source, decodeText(await readLocal(context, path, tokenFileBytesMax, source), source).trim());
 }
 
 /** A token. Any other text may be another secret that was put here by mistake, so it is never sent. */
 function parseToken(source: string, text: string): string {
-  if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(text)) return text;
+  if (isToken(text)) return text;
   const words = `${source} does not hold a token, which has three parts with dots between them.`;
   throw new Problem(exits.unauthorized, "unauthorized", words);
 }

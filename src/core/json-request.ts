@@ -16,7 +16,10 @@ export type JsonRequest = {
   /** How many bytes of a 200 are read. Of any other answer, at most 64 KiB are. */
   readonly bytesMax: number;
   readonly fetch: Fetch;
+  /** What the body's text is read as; JSON, unless it says otherwise. */
+  readonly parse?: Parse;
 };
+type Parse = (text: string) => unknown;
 
 /** An answer. The body of a 304 or a redirect is not read, and no redirect is followed. */
 export type JsonReply = {
@@ -46,7 +49,7 @@ const client = (globalThis as { readonly Deno?: Deno }).Deno?.createHttpClient({
 
 /** Sends one request, without following redirects. Never rejects. */
 export async function requestJson(url: string, request: JsonRequest): Promise<JsonReply | NoReply> {
-  const { headers, post, timeoutMs, bytesMax, fetch: send } = request;
+  const { headers, post, timeoutMs, bytesMax, fetch: send, parse } = request;
   const signal = AbortSignal.timeout(timeoutMs);
   let response: Response | undefined;
   try {
@@ -65,7 +68,7 @@ export async function requestJson(url: string, request: JsonRequest): Promise<Js
     if (isUnread) await response.body?.cancel();
     const body = isUnread
       ? { wrong: "a redirect" }
-      : await readJson(response, status === 200 ? bytesMax : Math.min(bytesMax, 64 * 1024));
+      : await readJson(response, status === 200 ? bytesMax : Math.min(bytesMax, 64 * 1024), parse);
     return { status, headers: response.headers, body };
   } catch (error) {
     const failed = signal.aborted ? "timeout" : "unreachable";
@@ -171,12 +174,12 @@ export async function readAtMost({ body }: Request | Response, bytesMax: number)
   return new Blob(chunks);
 }
 
-async function readJson(response: Response, bytesMax: number): Promise<JsonReply["body"]> {
+async function readJson(response: Response, bytesMax: number, parse: Parse = JSON.parse): Promise<JsonReply["body"]> {
   const body = await readAtMost(response, bytesMax);
   if (body === undefined) return { wrong: `longer than ${bytesMax / 1024} KiB` };
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   try {
-    return { json: JSON.parse(decoder.decode(await body.arrayBuffer())) };
+    return { json: parse(decoder.decode(await body.arrayBuffer())) };
   } catch {
     return { wrong: "not complete JSON in UTF-8" };
   }

@@ -74,7 +74,7 @@ const asking: Readonly<Record<string, readonly [way: Way, secret: string | undef
     },
     key,
   ],
-  runner: [
+  "giver of tokens": [
     (origin, env) => {
       const job = { ACTIONS_ID_TOKEN_REQUEST_URL: origin, ACTIONS_ID_TOKEN_REQUEST_TOKEN: "bearer-of-the-runner" };
       return machine({ ...env, ...job, KEYHOLE_OIDC: "github", KEYHOLE_URL: "http://127.0.0.1:1" });

@@ -72,6 +72,13 @@ const circleClaims = {
   "oidc.circleci.com/ssh-rerun": false,
 };
 
+/** The issuers of clouds; the account of AWS and the tenant of Azure are made up. */
+const clouds = {
+  aws: "https://abc12345-def4-5678-90ab-cdef12345678.tokens.sts.global.api.aws",
+  google: "https://accounts.google.com",
+  azure: "https://sts.windows.net/0b9c6d1e-1111-4000-8000-000000000001/",
+};
+
 type Stage = Awaited<ReturnType<typeof openStage>>;
 
 /** An installation with a trust for the tokens of an issuer, and time that the test moves. */
@@ -154,7 +161,7 @@ describeBoth("a trust", (w, _, once) => {
     expect(second.headers.get("ratelimit")).toBe('"value";r=28;t=4');
   });
 
-  once.each(["RS256", "PS256", "ES256", "EdDSA"])("takes tokens signed by %s", async (alg) => {
+  once.each(["RS256", "PS256", "ES256", "ES384", "EdDSA"])("takes tokens signed by %s", async (alg) => {
     await using stage = await openStage(w);
     stage.issuer.keys.set("one", newSigningKey(alg));
     expect((await stage.ask(stage.issuer.token())).status).toBe(200);
@@ -734,6 +741,7 @@ describeBoth("a trust", (w, _, once) => {
     const [gitlab, kite, hcp] = ["https://gitlab.com", "https://agent.buildkite.com", "https://app.terraform.io"];
     const ids = { repository_id: "1", project_id: "1", organization_id: "1", repositoryUuid: "{1f2e}" };
     const project = "oidc.circleci.com/project-id";
+    const { aws, google, azure } = clouds;
     const providers: typeof passing = [
       ["GitHub by a name", github, { repository: "acme/web" }, "GitHub needs --claim repository_id"],
       ["GitHub by its subject", github, { sub: "repo:acme/web:ref:main" }, "GitHub needs"],
@@ -744,6 +752,21 @@ describeBoth("a trust", (w, _, once) => {
       ["Bitbucket by a name", bitbucket, { branchName: "main" }, "Bitbucket needs --claim repo"],
       ["CircleCI by a name", circle, { "oidc.circleci.com/vcs-origin": "x" }, "CircleCI needs"],
       ["HCP Terraform by a name", hcp, { terraform_workspace_name: "web" }, "HCP Terraform needs"],
+      [
+        "a session of AWS",
+        aws,
+        { sub: "arn:aws:sts::123456789012:assumed-role/web/i-0" },
+        "The claim sub of AWS is the ARN",
+      ],
+      ["a user of AWS", aws, { sub: "arn:aws:iam::123456789012:user/ana" }, "not of a session or a user"],
+      ["Google by an address", google, { email: "web@acme.iam.gserviceaccount.com" }, "Google needs --claim sub"],
+      [
+        "Google by an address as subject",
+        google,
+        { sub: "web@acme.iam.gserviceaccount.com" },
+        "The claim sub of Google is a",
+      ],
+      ["Azure by an application", azure, { appid: "1f2e0a6b-2222-4000-8000-000000000002" }, "Azure needs --claim oid"],
     ];
     const passing: [name: string, issuer: string, claims: Record<string, string>, instead: string][] = [
       ["Bitbucket", bitbucket, { sub: bitbucketClaims.sub }, "repositoryUuid=… or --claim workspaceUuid=… instead"],
@@ -790,6 +813,7 @@ describeBoth("a trust", (w, _, once) => {
       ["with a private key", { jwks: JSON.stringify(pem) }, "The key set holds a private or a shared key"],
       ["with a key set that is none", { jwks: "{}" }, "it is not a JSON Web Key Set"],
       ["with a key set that is no JSON", { jwks: "{" }, "it is not JSON"],
+      ["with reads for Google", { issuer: google, claims: { sub: "1" }, readsPerJob: 3 }, "Google name no job"],
       ["with reads for SPIFFE", { claims: { sub: "spiffe://example.org/web" }, readsPerJob: 3 }, "SPIFFE name no job"],
       ["with a long key set", { jwks: JSON.stringify({ keys: Array(95).fill(long) }) }, "at most 16 KiB"],
     ];
@@ -914,6 +938,14 @@ describeBoth("a trust", (w, _, once) => {
       ["one branch in CircleCI", circle, { [project]: "2", [ref]: main }, ""],
       ["every run of a workspace", terraform, { terraform_workspace_id: "ws-1" }, loose],
       ["one phase of it", terraform, { terraform_workspace_id: "ws-2", terraform_run_phase: "apply" }, ""],
+      ["a role of AWS", clouds.aws, { sub: "arn:aws:iam::123456789012:role/web" }, /^Whoever may assume this role/],
+      ["a service account of Google", clouds.google, { sub: "112233445566778899001" }, /^Every machine with this/],
+      [
+        "a machine of Azure",
+        clouds.azure,
+        { oid: "1f2e0a6b" },
+        /^Azure gives a machine the same token for up to a day/,
+      ],
       ["a service account, which has no branch", "https://k8s.example", { sub: "system:serviceaccount:a:b" }, ""],
     ];
     const lookalikes: typeof rows = [
@@ -938,11 +970,11 @@ describeBoth("a trust", (w, _, once) => {
     });
 
     once("or a count if it brings keys, of which one cannot be used", async () => {
-      const keys = ["RS256", "ES256", "EdDSA"].map((alg, at) => publicJwk(`${at}`, newSigningKey(alg)));
+      const keys = ["RS256", "ES256", "ES384", "EdDSA"].map((alg, at) => publicJwk(`${at}`, newSigningKey(alg)));
       const jwks = JSON.stringify({ keys: [...keys, { ...keys[0], use: "enc" }] });
       const asked = { ...reach, organization: shared.slug, issuer: "kubernetes", jwks };
       const created = await createTrust(w.admin, asked);
-      expect(created.keys).toEqual({ usable: 3, total: 4 });
+      expect(created.keys).toEqual({ usable: 4, total: 5 });
     });
 
     once("if a token may fit another trust as well", async () => {

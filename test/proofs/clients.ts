@@ -1,5 +1,7 @@
 import type { Proof } from "./proof.ts";
 
+const cloudSources = "unit/token-sources";
+const giver = "src/client/token-giver.ts";
 const outgoing = "blackbox/outgoing";
 const wire = "src/client/wire.ts";
 const lies = "unit/lies";
@@ -240,25 +242,38 @@ export const clients: readonly Proof[] = [
   },
   {
     promise: "A runner's refusal ends the job",
-    edits: [
-      [
-        "src/client/runner-token.ts",
-        "if (status !== 429 && status < 500) return { ...none, message };",
-        "void status;",
-      ],
-    ],
+    edits: [[giver, "const passes = status === 429 || status >= 500 ||", "const passes = status >= 300 ||"]],
     fails: ["unit/runner-token", "what a runner says for good is final"],
   },
   {
     promise: "A runner's failure that may pass does not end the job",
-    edits: [
-      [
-        "src/client/runner-token.ts",
-        "return { ...none, message, retryAfter, isTokenAwaited: true };",
-        "return { ...none, message, retryAfter };",
-      ],
-    ],
+    edits: [[giver, "...(passes && { isTokenAwaited: true, retryAfter })", "...(passes && { retryAfter })"]],
     fails: ["unit/runner-token", "is asked again within --wait"],
+  },
+  {
+    promise: "A token is asked for again near its end",
+    edits: [[giver, "Math.min(tokenUseMs, leftMsOf(text) / 2)", "tokenUseMs + 0 * leftMsOf(text)"]],
+    fails: [cloudSources, "is asked for again near its end"],
+  },
+  {
+    promise: "The metadata of a cloud is asked for on link-local addresses alone",
+    edits: [[giver, "(isLinkLocal || isLoopback(hostname))", "(isLinkLocal || hostname !== '')"]],
+    fails: ["unit/client-settings", "Google's metadata at 10.0.0.1"],
+  },
+  {
+    promise: "Credentials of a container come from a link-local address",
+    edits: [["src/client/aws-token.ts", "if (url === null || !isMetadata(url)) {", "if (url === null) {"]],
+    fails: [cloudSources, "are asked for on no other host"],
+  },
+  {
+    promise: "A signature of AWS covers the session and the body",
+    edits: [["src/client/aws-token.ts", 'names.join(";"), sha256(body)]', 'names.join(";"), sha256("")]']],
+    fails: [cloudSources, "signs as AWS has published"],
+  },
+  {
+    promise: "What a program printed for a token is a token",
+    edits: [["src/client/command-token.ts", "if (!isToken(token)) throw", "if (token === undefined) throw"]],
+    fails: [cloudSources, "a program that prints something else"],
   },
   {
     promise: "A secret on a file system without modes is warned of",

@@ -65,11 +65,23 @@ export const trusts: readonly Proof[] = [
   },
   {
     promise: "A token is at most ten minutes old",
-    edits: [
-      [token, "      maxTokenAge: ageSMax,\n", ""],
-      [token, "const ageSMax", "export const ageSMax"],
-    ],
+    edits: [[token, "      maxTokenAge: ageS,\n", ""]],
     fails: [trustsTest, "of over ten minutes ago"],
+  },
+  {
+    promise: "A trust that takes older tokens makes no other take them",
+    edits: [[token, "({ terms: { ageS, jwks } }) => `${ageS} ${jwks}`", "({ terms }) => terms.jwks"]],
+    fails: ["unit/cloud-tokens", "makes no other take them"],
+  },
+  {
+    promise: "Google's subject is a number, which nobody can register again",
+    edits: [["src/people/keys/providers.ts", "passing: /^sub=(?!\\d{1,40}$)/,", ""]],
+    fails: [trustsTest, "for Google by an address as subject"],
+  },
+  {
+    promise: "AWS's subject is a role",
+    edits: [["src/people/keys/providers.ts", "\\d{12}:role\\/)/", "\\d{12}:)/"]],
+    fails: [trustsTest, "for a user of AWS"],
   },
   {
     promise: "Claims are equal as text",

@@ -60,6 +60,7 @@ export function usualClaims(issuer: string, changed: Claims = {}): Claims {
 
 export function newSigningKey(alg: string): SigningKey {
   if (alg === "ES256") return { alg, ...generateKeyPairSync("ec", { namedCurve: "P-256" }) };
+  if (alg === "ES384") return { alg, ...generateKeyPairSync("ec", { namedCurve: "P-384" }) };
   if (alg === "EdDSA") return { alg, ...generateKeyPairSync("ed25519") };
   return { alg, ...generateKeyPairSync("rsa", { modulusLength: 2048 }) };
 }
@@ -80,6 +81,7 @@ export function encoded(part: Claims | string): string {
 
 function signatureOf(bytes: Buffer, { alg, privateKey: key }: SigningKey): Buffer {
   if (alg === "ES256") return sign("sha256", bytes, { key, dsaEncoding: "ieee-p1363" });
+  if (alg === "ES384") return sign("sha384", bytes, { key, dsaEncoding: "ieee-p1363" });
   if (alg === "EdDSA") return sign(null, bytes, key);
   if (alg === "PS256") return sign("sha256", bytes, { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 });
   return sign("sha256", bytes, key);

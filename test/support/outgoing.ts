@@ -8,8 +8,8 @@ export const remote = {
   server: ["client/client.ts"],
   /** The same from a program of somebody's own. */
   "server, by the npm package": ["client/npm/client.ts"],
-  /** For a job's token, with the runner's bearer. */
-  runner: ["client/runner-token.ts"],
+  /** For a token, with the runner's bearer or what a cloud gave the machine. */
+  "giver of tokens": ["client/token-giver.ts"],
   /** For the keys that verify tokens; without a credential. */
   issuer: ["core/fetch-json.ts"],
   /** With the dashboard's client secret. */

@@ -113,11 +113,44 @@ describe("settings", () => {
     ["an empty address", { KEYHOLE_URL: "" }, /KEYHOLE_URL is empty/],
     ["no key", { KEYHOLE_API_KEY: undefined }, /KEYHOLE_API_KEY, KEYHOLE_API_KEY_FILE, --api-key-file or KEYHOLE_OIDC/],
     ["a key and a token", { KEYHOLE_OIDC: "env:TOKEN" }, /KEYHOLE_OIDC and an API key are both set/],
-    ["no source of tokens", { ...noKey, KEYHOLE_OIDC: "gitlab" }, /KEYHOLE_OIDC is github, env:NAME or file:PATH/],
-    ["an empty source of tokens", { ...noKey, KEYHOLE_OIDC: "" }, /KEYHOLE_OIDC is github, env:NAME or file:PATH/],
+    [
+      "no source of tokens",
+      { ...noKey, KEYHOLE_OIDC: "gitlab" },
+      /KEYHOLE_OIDC is github, gcp, azure, aws, env:NAME, file:PATH or command:/,
+    ],
+    [
+      "an empty source of tokens",
+      { ...noKey, KEYHOLE_OIDC: "" },
+      /KEYHOLE_OIDC is github, gcp, azure, aws, env:NAME, file:PATH or command:/,
+    ],
     ["a variable without a token", token, /the variable TOKEN, which is not set/],
     ["something else for a token", { ...token, TOKEN: "a.b" }, /TOKEN does not hold a token/, 3],
     ["no runner", { ...noKey, KEYHOLE_OIDC: "github" }, /id-token: write/],
+    ["a program as a line", { ...noKey, KEYHOLE_OIDC: "command:print token" }, /in JSON: no shell reads it/],
+    ["no program", { ...noKey, KEYHOLE_OIDC: 'command:[""]' }, /in JSON: no shell reads it/],
+    ["an empty program", { ...noKey, KEYHOLE_OIDC: "command:" }, /or command:/],
+    ...["10.0.0.1", "169.254.1.evil.example", "metadata.google.internal", "127.0.0.1@evil.example"].map(
+      (GCE_METADATA_HOST): (typeof wrong)[number] => {
+        const says = /GCE_METADATA_HOST must be http to a link-local address, such as http:\/\/169\.254\.169\.254\.$/;
+        return [
+          `Google's metadata at ${GCE_METADATA_HOST}`,
+          { ...noKey, KEYHOLE_OIDC: "gcp", GCE_METADATA_HOST },
+          says,
+        ];
+      },
+    ),
+    ...[
+      ["azure", "AZURE_POD_IDENTITY_AUTHORITY_HOST"],
+      ["aws", "AWS_EC2_METADATA_SERVICE_ENDPOINT"],
+    ].map(([KEYHOLE_OIDC = "", setting = ""]): (typeof wrong)[number] => {
+      const env = { ...noKey, KEYHOLE_OIDC, [setting]: "http://10.0.0.1" };
+      return [`metadata of ${KEYHOLE_OIDC} elsewhere`, env, new RegExp(`${setting} must be http to a link-local`)];
+    }),
+    [
+      "AWS STS in the clear",
+      { ...noKey, KEYHOLE_OIDC: "aws", AWS_ENDPOINT_URL_STS: "http://192.0.2.1" },
+      /AWS_ENDPOINT_URL_STS must be an https URL/,
+    ],
     ["a runner in the clear", { ...noKey, KEYHOLE_OIDC: "github", ...runner }, /REQUEST_URL is not an https URL/],
     ["an empty key", { KEYHOLE_API_KEY: "" }, /KEYHOLE_API_KEY is empty/],
     ["two keys", { KEYHOLE_API_KEY_FILE: file }, /both set/],

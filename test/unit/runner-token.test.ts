@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Client } from "../../src/client/client.ts";
 import { runnerTokens } from "../../src/client/runner-token.ts";
+import { tokensOf } from "../../src/client/token-giver.ts";
 import { honestly, liarStarter, type Reply, type Truth } from "../support/liar.ts";
 
 const truth: Truth = { project: "web", environment: "production", variables: { A: "one" }, files: [] };
@@ -14,7 +15,7 @@ async function read(answers: readonly Reply[], waitMs: number) {
   const runner = await startLiar(({ count }) => answers[Math.min(count, answers.length - 1)] ?? given);
   const server = await startLiar((question) => honestly(truth, question));
   const env = { ACTIONS_ID_TOKEN_REQUEST_URL: runner.origin, ACTIONS_ID_TOKEN_REQUEST_TOKEN: bearer };
-  const credential = runnerTokens(env, "https://keyhole.example.com", 10_000);
+  const credential = tokensOf(runnerTokens({ env, audience: "https://keyhole.example.com", timeoutMs: 10_000 }));
   const said: string[] = [];
   const pauses: number[] = [];
   let nowMs = 0;

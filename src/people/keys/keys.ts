@@ -468,8 +468,8 @@ function seenSlugs(admin: AdminContext, row: StoredKey): string[] {
     .map(([slug]) => slug);
 }
 
-function shownTerms({ issuer, audience, claims, jwks, perJob }: Terms): ShownTerms {
-  return { issuer, audience, claims, ...(perJob && { perJob }), keys: jwks === null ? "published" : "pinned" };
+function shownTerms({ jwks, isPublic: _, ...terms }: Terms): ShownTerms {
+  return { ...terms, keys: jwks === null ? "published" : "pinned" };
 }
 
 /** Whether servers accept a key or a trust, and if not, why. */

@@ -12,15 +12,19 @@ type TokenProvider = {
   /** At least one of these claims is needed. Only the name in `sub` could be registered again by somebody else. */
   readonly pins: readonly string[];
   /** As `NAME=VALUE`: what only the tokens of one run have, or of the jobs that one person started. */
-  readonly passing: RegExp;
-  /** A claim that binds a branch. */
-  readonly binding: string;
+  readonly passing?: RegExp;
+  /** What such a claim is instead, if no run is named. */
+  readonly instead?: string;
+  /** A claim that binds a branch. A cloud has none: its tokens are a machine's. */
+  readonly binding?: string;
   /** Claims that narrow it more: a deployment environment, then the workflow at a commit. */
   readonly safer?: string;
-  /** How a stranger can start a job whose token looks like one of ours, and how to prevent it. */
+  /** How a stranger can have a token that looks like one of ours, and how to prevent it. */
   readonly strangers?: string;
-  /** Which claims name a job, the first that a token has; `jti` unless it says otherwise. */
-  readonly job?: PerJob["claims"];
+  /** Which claims name a job, the first that a token has; `jti` unless it says otherwise. Null if none does. */
+  readonly job?: PerJob["claims"] | null;
+  /** How old a token may be, if machines are given the same one for longer than ten minutes. */
+  readonly ageS?: number;
 };
 
 const providers: readonly TokenProvider[] = [
@@ -80,6 +84,32 @@ const providers: readonly TokenProvider[] = [
     passing: /^terraform_run_id=/,
     binding: "terraform_run_phase=apply",
   },
+  {
+    name: "AWS",
+    isAt: ({ hostname }) => /\.tokens\.sts\.global\.api\.aws$/.test(hostname),
+    pins: ["sub"],
+    passing: /^sub=(?!arn:aws[a-z-]*:iam::\d{12}:role\/)/,
+    instead: "the ARN of a role, arn:aws:iam::ACCOUNT:role/NAME, and not of a session or a user",
+    strangers: "Whoever may assume this role can use the trust: give the machines a role of their own.",
+  },
+  {
+    name: "Google",
+    isAt: ({ hostname }) => hostname === "accounts.google.com",
+    pins: ["sub"],
+    passing: /^sub=(?!\d{1,40}$)/,
+    instead: "a number, the uniqueId that `gcloud iam service-accounts describe EMAIL` prints",
+    strangers: "Every machine with this service account can use the trust: give it one of its own, not the default.",
+    job: null,
+    ageS: 3600,
+  },
+  {
+    name: "Azure",
+    isAt: ({ hostname }) => hostname === "sts.windows.net" || hostname === "login.microsoftonline.com",
+    pins: ["oid"],
+    strangers: "Azure gives a machine the same token for up to a day, so a stolen one is taken for as long.",
+    job: null,
+    ageS: 86_400,
+  },
 ];
 
 /** Claims of any issuer that bind a deployment environment, or the phase of a run; `run_phase` stands in a subject. */
@@ -98,9 +128,12 @@ type Pinned = Pick<Terms, "issuer" | "claims">;
 
 /** @throws Refused `invalid` unless the claims say whose tokens these are, in every run of a job */
 export function requirePinned({ issuer, claims }: Pinned): void {
-  const { name, pins, passing } = providerAt(issuer) ?? { pins: ["sub"] };
+  const { name, pins, passing, instead } = providerAt(issuer) ?? { pins: ["sub"] };
   const options = claimOptions(pins);
   const wrong = Object.entries(claims).find(([claim, value]) => passing?.test(`${claim}=${value}`))?.[0];
+  if (wrong !== undefined && instead !== undefined) {
+    throw new Refused("invalid", `The claim ${wrong} of ${name} is ${instead}.`);
+  }
   if (wrong !== undefined) {
     const reason = `The claim ${wrong} of ${name} names a run, a commit or a person, so it fits no later job.`;
     throw new Refused("invalid", `${reason} Use ${options} instead.`);
@@ -112,20 +145,24 @@ export function requirePinned({ issuer, claims }: Pinned): void {
 
 /**
  * How often a job of a new trust may read; undefined for as often as it likes.
- * @param asked - by default, 10 for a provider of the table
+ * @param asked - by default, 10 for a CI system of the table
  * @throws Refused `invalid` if the issuer's tokens name no job
  */
 export function requirePerJob(
   { issuer, claims }: Pinned,
-  asked: ReadsPerJob | undefined = providerAt(issuer) && readsByDefault,
+  asked: ReadsPerJob | undefined = providerAt(issuer)?.binding === undefined ? undefined : readsByDefault,
 ): PerJob | undefined {
   if (asked === undefined || asked === "unlimited") return undefined;
-  const provider = providerAt(issuer);
-  if (provider === undefined && claims["sub"]?.startsWith("spiffe:")) {
-    const words = "Tokens of SPIFFE name no job, so the reads of one cannot be counted: leave out --reads-per-job.";
-    throw new Refused("invalid", words);
-  }
-  return { reads: asked, claims: provider?.job ?? [["jti"]] };
+  const spiffe = claims["sub"]?.startsWith("spiffe:") ? { name: "SPIFFE", job: null } : undefined;
+  const { name, job = [["jti"]] } = providerAt(issuer) ?? spiffe ?? {};
+  if (job !== null) return { reads: asked, claims: job };
+  const words = `Tokens of ${name} name no job, so the reads of one cannot be counted: leave out --reads-per-job.`;
+  throw new Refused("invalid", words);
+}
+
+/** How old a token of this issuer may be; undefined for ten minutes. */
+export function ageOf(issuer: string): number | undefined {
+  return providerAt(issuer)?.ageS;
 }
 
 /** A bound, or none. */
@@ -150,6 +187,7 @@ function bindingWarnings({ issuer, claims }: Pinned): string[] {
   const provider = providerAt(issuer) ?? providerLike(claims["sub"]);
   if (provider === undefined) return [];
   const { name, binding, safer, strangers } = provider;
+  if (binding === undefined) return strangers === undefined ? [] : [strangers];
   const bound = [
     ...Object.keys(claims),
     ...(/:(ref|environment|run_phase):/.exec(claims["sub"] ?? "")?.slice(1) ?? []),

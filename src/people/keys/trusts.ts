@@ -12,7 +12,7 @@ import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { requireWord } from "../desk/validate.ts";
 import { createCredential, isWithinRights, listKeys, type NewKey } from "./keys.ts";
-import { claimWarnings, type ReadsPerJob, requirePerJob, requirePinned } from "./providers.ts";
+import { ageOf, claimWarnings, type ReadsPerJob, requirePerJob, requirePinned } from "./providers.ts";
 
 export type NewTrust = NewKey & {
   readonly issuer: string;
@@ -113,6 +113,7 @@ function requireTerms(asked: NewTrust, isOperator: boolean): Terms {
   const issuer = requireIssuer(asked.issuer, jwks !== undefined, isOperator);
   const claims = requireClaims(issuer, asked.claims);
   const perJob = requirePerJob({ issuer, claims }, asked.readsPerJob);
+  const ageS = ageOf(issuer);
   const terms = {
     issuer,
     audience: requireWord("The audience", audience),
@@ -120,6 +121,7 @@ function requireTerms(asked: NewTrust, isOperator: boolean): Terms {
     jwks: jwks === undefined ? null : requireKeySet(jwks),
     ...(!isOperator && { isPublic: true }),
     ...(perJob && { perJob }),
+    ...(ageS && { ageS }),
   };
   if (Buffer.byteLength(JSON.stringify(terms)) <= termsBytesMax) return terms;
   throw new Refused("invalid", `A trust takes at most ${termsBytesMax / 1024} KiB, its key set included.`);

@@ -22,6 +22,8 @@ export type Terms = {
   /** Whether the issuer is asked on the internet only, because a person named it who is no operator. */
   readonly isPublic?: boolean;
   readonly perJob?: PerJob;
+  /** How old a token may be, if not ten minutes: some clouds give machines the same one for longer. */
+  readonly ageS?: number;
 };
 
 /** How often one job may read. */
@@ -70,7 +72,7 @@ const skewS = 30;
 const ageSMax = 600;
 const keysMax = 100;
 /** Never `none`, and never HMAC, which would take the public key for a shared secret. */
-const algorithms = ["RS256", "ES256", "EdDSA", "PS256"];
+const algorithms = ["RS256", "ES256", "ES384", "EdDSA", "PS256"];
 
 /** Whether a text has the form of a token. */
 export function isTokenShaped(text: string): boolean {
@@ -106,8 +108,8 @@ export async function verifyToken(
 ): Promise<Trust> {
   const reasons = new Set<string>();
   const fitting: Trust[] = [];
-  for (const some of Map.groupBy(trusts, ({ terms }) => terms.jwks).values()) {
-    const unverified = await whyNotVerified(token, some[0]?.pinned ?? published, nowMs);
+  for (const some of Map.groupBy(trusts, ({ terms: { ageS, jwks } }) => `${ageS} ${jwks}`).values()) {
+    const unverified = await whyNotVerified(token, nowMs, some[0]?.terms.ageS, some[0]?.pinned ?? published);
     for (const trust of some) {
       const reason = unverified ?? whyNotMet(token, trust);
       if (reason === undefined) fitting.push(trust);
@@ -130,7 +132,7 @@ export async function verifyToken(
 const pinNames = [
   ...["sub", "repository_id", "project_id", "repositoryUuid", "oidc.circleci.com/project-id", "terraform_workspace_id"],
   ...["terraform_project_id", "repository_owner_id", "namespace_id", "workspaceUuid", "organization_id"],
-  "terraform_organization_id",
+  ...["terraform_organization_id", "oid"],
 ];
 
 function pinsOf(claims: Readonly<Record<string, unknown>>): (readonly [name: string, value: unknown])[] {
@@ -198,7 +200,8 @@ function isForTokens({ use }: Readonly<Record<string, unknown>>): boolean {
 }
 
 /** A clause for people: which keys can verify a token. */
-export const usableKinds = "Keyhole takes keys for RS256 and PS256 (2048 bits or more), ES256 and EdDSA (Ed25519)";
+export const usableKinds =
+  "Keyhole takes keys for RS256 and PS256 (2048 bits or more), ES256, ES384 and EdDSA (Ed25519)";
 
 /** How many of these JSON Web Keys can verify a token. */
 export function usableKeys(keys: readonly object[]): number {
@@ -210,42 +213,41 @@ function isUsable(given: object): boolean {
   if (!isForTokens({ use }) || !Array.isArray(operations) || !operations.includes("verify")) return false;
   try {
     const { asymmetricKeyType: type, asymmetricKeyDetails: details } = createPublicKey({ format: "jwk", key });
-    const fitting = type === "rsa" ? ["RS256", "PS256"] : type === "ec" ? ["ES256"] : ["EdDSA"];
-    if (alg !== undefined && !fitting.includes(String(alg))) return false;
-    if (type === "rsa") return (details?.modulusLength ?? 0) >= rsaBitsMin;
-    return type === "ed25519" || (type === "ec" && key["crv"] === "P-256");
+    const fitting = type === "rsa" ? ["RS256", "PS256"] : [curves[String(key["crv"])]];
+    return (details?.modulusLength ?? rsaBitsMin) >= rsaBitsMin && fitting.includes(String(alg ?? fitting[0]));
   } catch {
     return false;
   }
 }
 
 const rsaBitsMin = 2048;
+const curves: Readonly<Record<string, string>> = { "P-256": "ES256", "P-384": "ES384", Ed25519: "EdDSA" };
 
 /** The terms in a row; undefined if they are damaged, which its seal shows too. */
 export function parseTerms(text: string): Terms | undefined {
   return attempt(() => JSON.parse(text) as Terms);
 }
 
-async function whyNotVerified(token: Token, keys: KeySet | undefined, nowMs: number): Promise<string | undefined> {
+async function whyNotVerified(token: Token, nowMs: number, ageS = ageSMax, keys?: KeySet): Promise<string | undefined> {
   if (keys === undefined) return "the issuer's keys are not known now";
   try {
     await jwtVerify(token.text, keys.getKey, {
       algorithms,
       issuer: token.issuer,
       requiredClaims: ["exp", "iat"],
-      maxTokenAge: ageSMax,
+      maxTokenAge: ageS,
       clockTolerance: skewS,
       currentDate: new Date(nowMs),
     });
     return undefined;
   } catch (error) {
-    return failureOf(error);
+    return failureOf(error, ageS);
   }
 }
 
-function failureOf(error: unknown): string {
+function failureOf(error: unknown, ageS: number): string {
   if (error instanceof errors.JWTExpired) {
-    return error.claim === "iat" ? "it was issued more than 10 minutes ago" : "it has expired";
+    return error.claim === "iat" ? `it was issued more than ${ageS / 60} minutes ago` : "it has expired";
   }
   if (error instanceof errors.JWTClaimValidationFailed) {
     const { claim, reason } = error;
