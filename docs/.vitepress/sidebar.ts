@@ -73,6 +73,7 @@ export const shelves: readonly Shelf[] = [
           { text: "Configuration", page: "configuration" },
           { text: "Root key", page: "root-key" },
           { text: "TLS", page: "tls" },
+          { text: "From where, how much", page: "where-and-how-much" },
           { text: "Database role", page: "least-privilege" },
           { text: "Health and metrics", page: "operations" },
           { text: "Several processes", page: "scale-out" },
