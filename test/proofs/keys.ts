@@ -28,6 +28,53 @@ export const keys: readonly Proof[] = [
     fails: [tamper, "a key row that Keyhole did not write is no key"],
   },
   {
+    promise: "A key from elsewhere is refused",
+    edits: [
+      [
+        "src/serve/access/authenticate.ts",
+        '  if (!isUsableFrom(row, caller)) throw new AlarmingRefusal("elsewhere", row);\n',
+        "",
+      ],
+    ],
+    fails: ["integration/elsewhere", "gets the answers of an unknown key from elsewhere"],
+  },
+  {
+    promise: "A key from elsewhere pays no bucket of its own",
+    edits: [["src/serve/gates/admit.ts", "payer && isUsableFrom(payer, clientAddress) ? payer : undefined", "payer"]],
+    fails: ["integration/elsewhere", "gets the answers of an unknown key from elsewhere"],
+  },
+  {
+    promise: "A thief elsewhere does not use up the attempts of whoever may use the key",
+    edits: [
+      [
+        "src/serve/gates/admit.ts",
+        'if (alarm?.kind === "elsewhere") gate.limiter.recognize(digestText, alarm.row);\n  else gate',
+        "gate",
+      ],
+    ],
+    fails: ["integration/elsewhere", "gets the answers of an unknown key from elsewhere"],
+  },
+  {
+    promise: "A grant seal covers the ranges, and a row whose ranges changed is verified again",
+    edits: [
+      ["src/serve/access/grant.ts", "    ...(grant.from === null ? [] : [grant.from]),\n", ""],
+      ["src/serve/access/grant.ts", "    a.from === b.from &&\n", ""],
+    ],
+    fails: ["integration/elsewhere", "is no key any more once SQL has given it other ranges"],
+  },
+  {
+    promise: "A row whose ranges changed is not taken for the one that was verified",
+    edits: [["src/serve/access/grant.ts", "    a.from === b.from &&\n", ""]],
+    fails: ["integration/elsewhere", "is no key any more once SQL has given it other ranges"],
+  },
+  {
+    promise: "In a grant seal, ranges do not stand in the place of a rate",
+    edits: [
+      ["src/serve/access/grant.ts", "grant.rate === null && grant.from === null ? []", "grant.rate === null ? []"],
+    ],
+    fails: ["integration/elsewhere", "has another seal if its ranges stand in the column of another term"],
+  },
+  {
     promise: "An organization's seal is compared by whatever resolves its slug",
     edits: [["src/people/desk/organizations.ts", "isSameMac(", "((a: unknown, _: unknown) => a != null)("]],
     fails: ["integration/organization-seal", "is refused by whatever resolves its slug"],
