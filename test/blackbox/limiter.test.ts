@@ -190,8 +190,8 @@ withStore("several servers, one store", () =>
     afterAll(() => store.end());
 
     const path = "/projects/web/variables?environment=staging";
-    const newKey = async () => {
-      key = await site.key("--org", "acme", "--project", "web", "--env", "staging");
+    const newKey = async (...more: string[]) => {
+      key = await site.key("--org", "acme", "--project", "web", "--env", "staging", ...more);
       return key;
     };
     const statuses = async (server: Server, count: number) => {
@@ -203,7 +203,8 @@ withStore("several servers, one store", () =>
       const env = { KEYHOLE_LIMITER_URL: store.url };
       const serve = () => site.serve({ env });
       const servers = await Promise.all([serve(), serve(), serve(), serve()]);
-      await expectOneBucket(newKey, path, servers);
+      await expectOneBucket(() => newKey("--rate", "2"), path, servers, 2);
+      await expectOneBucket(() => newKey(), path, servers);
       const [first] = servers;
       // A token comes back every two seconds.
       const { headers } = await eventually(async () => {

@@ -11,12 +11,13 @@ const names = "/projects/web/variables?environment=staging&metadata_only=true";
 onPostgres("workers", () => {
   const site = siteOf("postgres", { staging: { TOKEN: "not-a-secret" } });
 
-  const newKey = (): Promise<Key> => site.key("--org", "acme", "--project", "web", "--env", "staging");
+  const newKey = (rate = 1): Promise<Key> =>
+    site.key("--org", "acme", "--project", "web", "--env", "staging", "--rate", String(rate));
   const serve = (count: number) => site.serve({ args: ["--workers", String(count)], env: { KEYHOLE_OPS_PORT: "0" } });
 
-  test("without a store all workers together enforce one limit per key", async () => {
+  test("without a store all workers together enforce one limit per key, whatever its rate", async () => {
     const server = await serve(4);
-    await expectOneBucket(newKey, path, [server]);
+    for (const rate of [1, 2]) await expectOneBucket(() => newKey(rate), path, [server], rate);
     expect(await server.stop()).toBe(0);
   });
 
@@ -55,7 +56,7 @@ onPostgres("workers", () => {
   test.each([false, true])(
     "a signal to parent and workers at once cuts nothing off, one ended before: %p",
     async (before) => {
-      const keys = await Promise.all(Array.from({ length: 4 }, newKey));
+      const keys = await Promise.all(Array.from({ length: 4 }, () => newKey()));
       const server = await serve(2);
       if (before) {
         process.kill(workersOf(server)[0] as number, "SIGTERM");
