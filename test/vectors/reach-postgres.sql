@@ -2,8 +2,7 @@
 
 select found.*,
   case when excepted = 0
-  and trust is null
-  and coalesce(octet_length(projects), 0) <= 4096 then encode(sha256(convert_to(found::text, 'UTF8')), 'hex') end as state
+  and coalesce(octet_length(projects), 0) + coalesce(octet_length(trust), 0) <= 4096 then encode(sha256(convert_to(found::text, 'UTF8')), 'hex') end as state
   from (select ask.n as n,
     "api_keys"."id" as "keyId",
     "api_keys"."organization_id" as "organizationId",
