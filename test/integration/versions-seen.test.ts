@@ -146,7 +146,10 @@ describeOnce("an account", (w) => {
     await setAccount(w.admin, where, "mail", ["production"], { user: "theirs" });
     await setAccount(w.admin, where, "ci", ["production", "staging"], { user: "theirs" });
     const untouched = await stored(w);
-    const refusal = changedBySomebodyElse("changed ci", `accounts of ${where} in staging`);
+    const changed = (version: number, environment: string) =>
+      `ann@host changed ci just now, in version ${version} of the accounts of ${where} in ${environment}.`;
+    const words = `${changed(3, "staging")} ${changed(4, "production")} Nothing was written: look at it again.`;
+    const refusal = { kind: "conflict", message: words };
     await expect(write("second", seen)).rejects.toMatchObject(refusal);
     await expect(deleteAccount(w.admin, where, "ci", { seen })).rejects.toMatchObject(refusal);
     await expect(deleteAccount(w.admin, where, "never", { seen })).rejects.toMatchObject({ kind: "not_found" });
