@@ -54,7 +54,7 @@ test("a dry run writes no file, and a file that is there is refused before anyth
 
 const verifier = "sum.golang.org+033de0ae+Ac4zctda0e5eza+HJyk9SxEdh+s3Ux18htTTAD8OuAn8";
 /** Texts of which an input takes the first that fits. */
-const fitting = ["x", "1", "20", "2999-01-31", "30d", "a=b", "spiffe://a.example/b", verifier, "2026-10"];
+const fitting = ["unix", "x", "1", "20", "2999-01-31", "30d", "a=b", "spiffe://a.example/b", verifier, "2026-10"];
 const folderOfPairs = newFolder();
 const [local, written] = [join(folderOfPairs, "F"), join(folderOfPairs, "O")];
 writeFileSync(local, "content");
