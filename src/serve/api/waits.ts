@@ -8,7 +8,7 @@ import { newStages } from "../sets/stages.ts";
 
 /*
  * Conditional reads that wait for a change: `If-None-Match` with `Prefer: wait=N`. While the tag fits, the answer waits,
- * and is then the one of that moment. A wait holds no connection of the database and no answer. It is judged again by all
+ * and is then the one of that moment. A wait holds no connection of the database and no value. It is judged again by all
  * gates if the end of the commands' lane has moved, which each change by people moves in its own transaction. That finds no
  * edit by SQL and no key that ends by time, so it is judged at least every ten seconds anyway.
  */
