@@ -51,7 +51,6 @@ const scenes: Readonly<Record<string, Scene & { readonly stores: object }>> = {
   "infisical export": { prints: goYaml("  ", '"Grüße \\U0001F511"'), stores: values },
   "doppler secrets": { prints: goJson({ ...values, DOPPLER_CONFIG: "x" }), stores: { ...values, DOPPLER_CONFIG: "x" } },
   "vault kv get": { prints: vault, stores: { ...values, PORT: "5432", RATE: "1.10" } },
-  "bao kv get": { prints: vault, stores: { ...values, PORT: "5432", RATE: "1.10" } },
   "--secret-id prod/web": { prints: `${JSON.stringify(values)}\n`, stores: values },
   "--secret-id prod/tls-key": { prints: `${JSON.stringify(pem)}\n`, stores: { TLS_KEY: pem } },
   "op item get": { prints: `${JSON.stringify(item, null, 2)}\n`, stores: filled },

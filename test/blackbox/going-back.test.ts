@@ -107,7 +107,7 @@ function withCluster(cluster: Postgres): void {
   test("comes from 0.2.0, after which the notary gets its rights", async () => {
     installable("keyhole-new", [binary]);
     await paste("pg_dump");
-    expect(readPage("docs/upgrade.md").replaceAll("\n", " ")).toContain(
+    expect(readPage("CHANGELOG.md").replaceAll(/\s+/g, " ")).toContain(
       "`keyhole_notary` with `keyhole db grants --for notary --apply`",
     );
     expect(await keyhole("db", "grants", "--for", "notary", "--apply")).toMatchObject({ exitCode: 0 });
