@@ -26,14 +26,15 @@ export function parseAddress(text: string): Address | undefined {
 }
 
 /**
- * A range such as `10.0.0.0/8`, `2001:db8::1` or `unix`. Undefined if it is none, or has bits beyond its length. Its text
- * has its length, unless it is one address.
+ * A range such as `10.0.0.0/8`, `2001:db8::1` or `unix`. Undefined if it is none, has bits beyond its length, or is a
+ * range of IPv4 in the form of IPv6, whose length counts from elsewhere. Its text has its length, unless it is one
+ * address.
  */
 export function parseRange(text: string): AddressRange | undefined {
   if (text === bySocket) return text;
   const [, first = "", length] = /^([^/]+)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
   const address = parseAddress(first);
-  if (address === undefined) return undefined;
+  if (address === undefined || (length !== undefined && address.isIPv4 && first.includes(":"))) return undefined;
   const size = address.isIPv4 ? 32 : 128;
   const rest = size - Number(length ?? size);
   const isFirst = rest >= 0 && BigInt.asUintN(rest, address.bits) === 0n;
@@ -42,7 +43,8 @@ export function parseRange(text: string): AddressRange | undefined {
 }
 
 /** What is wrong with words that are no range. */
-export const noRange = "is none, or has bits set beyond its length";
+export const noRange =
+  "is none, has bits set beyond its length, or is a range of IPv4 in the form of IPv6 (write the IPv4 range)";
 
 function isWithin(address: Address | typeof bySocket, ranges: readonly AddressRange[]): boolean {
   return ranges.some((range) => {

@@ -140,9 +140,12 @@ test("an address has one spelling, and a range is one only if it begins with its
     "10.0.0.0/33",
     "::/129",
     "::ffff:10.0.0.0/104",
+    "::ffff:10.0.0.0/8",
+    "::FFFF:a00:0/32",
     "fe80::1%eth0",
     "Unix",
   ]) {
     expect([text, parseRange(text)]).toEqual([text, undefined]);
   }
+  expect(parseRange("::ffff:10.0.0.1")).toEqual(parseRange("10.0.0.1") as AddressRange);
 });
