@@ -2,7 +2,6 @@ import { BoundedMap } from "../../core/bounded-map.ts";
 import { Overused } from "../../record/job-reads.ts";
 import { Unmet } from "../../record/journal.ts";
 import type { KeyRow } from "../access/authenticate.ts";
-import { isUsableFrom } from "../access/grant.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
 import type { Exchange } from "../gates/exchange.ts";
 import type { Decision } from "../limit/bucket.ts";
@@ -23,7 +22,7 @@ export function answeringAlone(): (parts: ApiParts, exchange: Exchange, answer: 
     underWay += 1;
     try {
       if (underWay > 1) return await answer(parts, exchange);
-      const attempts = attemptsOf(parts, exchange, () => underWay === 1);
+      const attempts = attemptsOf(parts, () => underWay === 1);
       const own = { ...exchange };
       const [first] = await Promise.allSettled([answer(attempts.parts, own)]);
       if (!attempts.counts()) {
@@ -40,7 +39,7 @@ export function answeringAlone(): (parts: ApiParts, exchange: Exchange, answer: 
 }
 
 /** The parts for two attempts at one request. The second begins when the first was found not to count. */
-function attemptsOf(parts: ApiParts, { clientAddress }: Exchange, isAlone: () => boolean) {
+function attemptsOf(parts: ApiParts, isAlone: () => boolean) {
   const { gate, journal } = parts;
   const known = rowsOf(gate.lookUp);
   const buckets = gate.shared ?? gate.limiter;
@@ -59,7 +58,7 @@ function attemptsOf(parts: ApiParts, { clientAddress }: Exchange, isAlone: () =>
   const lookUp: typeof gate.lookUp = async (lookup) => {
     asked = `${Buffer.from(lookup.digest).toString("hex")} ${lookup.slug} ${lookup.kind} ${lookup.environments}`;
     const row = isSecond || lookup.values === 0 ? undefined : known.get(asked);
-    if (row?.again?.isCurrent() && paid !== undefined && isUsableFrom(row, clientAddress)) {
+    if (row?.again?.isCurrent() && paid !== undefined) {
       await new Promise(setImmediate); // so that requests of the same turn share a lookup
       if (isAlone()) {
         presumed = row;
