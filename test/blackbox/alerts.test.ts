@@ -65,6 +65,11 @@ const wellScenarios: readonly Scenario[] = [
     ["KeyholeCanaryUsed"],
   ],
   [
+    "one use of a key from elsewhere",
+    { 'keyhole_keys_elsewhere_total{instance="a"}': grows(1, 1, { from: 80, count: 1 }) },
+    ["KeyholeKeyElsewhere"],
+  ],
+  [
     "one read too many by a job",
     { 'keyhole_trust_overuses_total{instance="a"}': grows(1, 1, { from: 80, count: 1 }) },
     ["KeyholeTrustOverused"],
