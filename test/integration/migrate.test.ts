@@ -107,6 +107,16 @@ describe("on SQLite", () => {
     expect(refused).toBe("This database is of a newer Keyhole: use that version, or a newer one.");
   });
 
+  test("the program of one migration before refuses the tables of the newest", async () => {
+    const config = readConfig({ KEYHOLE_DATA: join(folder, "of-before") });
+    await openInstallation(config, () => {});
+    const newest = migrations.sqlite.pop() as (typeof migrations.sqlite)[number];
+    const refused = await openInstallation(config, () => {}).catch((error: Error) => error.message);
+    migrations.sqlite.push(newest);
+    expect(refused).toBe("This database is of a newer Keyhole: use that version, or a newer one.");
+    await openInstallation(config, () => {});
+  });
+
   test("a lock between processes is held though nothing refers to it, and free once its holder was killed", async () => {
     const paths = Array.from({ length: 50 }, (_, n) => join(folder, `lock-${n}`));
     const module = JSON.stringify(join(root, "src/store/sqlite-file.ts"));
@@ -196,6 +206,16 @@ withPostgres("on PostgreSQL", () => {
     await sql`insert into keyhole_migrations (hash, created_at) values ('x', 4102444800000)`;
     const refused = await openInstallation(config, () => {}).catch((error: Error) => error.message);
     await sql`delete from keyhole_migrations where hash = 'x'`;
+    expect(refused).toBe("This database is of a newer Keyhole: use that version, or a newer one.");
+    await openInstallation(config, () => {});
+  });
+
+  test("the program of one migration before refuses the tables of the newest", async () => {
+    const config = readConfig({ DATABASE_URL: database.url, KEYHOLE_ROOT_KEY: key });
+    await openInstallation(config, () => {});
+    const newest = migrations.postgres.pop() as (typeof migrations.postgres)[number];
+    const refused = await openInstallation(config, () => {}).catch((error: Error) => error.message);
+    migrations.postgres.push(newest);
     expect(refused).toBe("This database is of a newer Keyhole: use that version, or a newer one.");
     await openInstallation(config, () => {});
   });
