@@ -73,6 +73,10 @@ function accessColumns(short: (id: string) => string): Columns<Access> {
     ENVIRONMENTS: (one) => one.environments?.join(",") ?? "all",
     EXPIRES: (one) => ({ at: one.expiresAt }),
     "LAST USED": (one) => ({ at: one.type === "person" ? null : one.lastUsedAt }),
+    FROM: (one) => {
+      if (one.type === "person") return "-";
+      return one.from?.join(",") ?? "everywhere";
+    },
     TYPE: (one) => one.type,
   };
 }
