@@ -90,6 +90,10 @@ export async function rowsOf(rig: Rig, isWanted = (_name: string) => true): Prom
   };
   await make("metadata", "metadata read", "metadata", list(small("&metadata_only=true")), variablesPerProject);
   await make("value-20", "value read of 20", "value", list(small("")), variablesPerProject);
+  // Here each key asks ten times in turn, as a client does that looks again and again.
+  const again = () =>
+    rig.listOf(rig.worked.flatMap((key, index) => Array<string>(10).fill(`${apiRoot}${small("")(index)} ${key}`)));
+  await make("value-20-again", "value read of 20, ten of each key", "value", again, variablesPerProject);
   await make(
     "unchanged-20",
     "unchanged value read of 20, 304",

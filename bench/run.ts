@@ -113,6 +113,7 @@ if (
 /** What a change may cost: the reads that machines make all day, and a refusal; and how many callers each has. */
 const watchedRows = {
   "value-20": [1, 4, 16, 64],
+  "value-20-again": [1, 4],
   metadata: [1, 4, 64],
   filtered: [1, 4, 64],
   "unchanged-20": [1, 64],

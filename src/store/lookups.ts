@@ -128,11 +128,14 @@ function postgresLookups(database: Database, counted: readonly CountedKind[]): F
         from ${s} ${withDataKey(database, s)} where ${askedSets(database)}) as sets
       from ${asked} ${keyJoins(database, counted, sql`decode(ask.digest, 'hex')`)}`;
   // A lone lookup costs less without JSON.
-  const one = sql`(${rowsFor(sql`(select 0 as n, ${textValue("digest")} as digest, ${textValue("slug")} as slug,
-    ${textValue("kind")} as kind, ${integerValue("environments")} as environments) as ask`)} offset 0) as found`;
+  const lone = rowsFor(sql`(select 0 as n, ${textValue("digest")} as digest, ${textValue("slug")} as slug,
+    ${textValue("kind")} as kind, ${integerValue("environments")} as environments) as ask`);
+  const one = sql`(${lone} offset 0) as found`;
   const state = sql`case when excepted = 0 and coalesce(octet_length(projects), 0) + coalesce(octet_length(trust), 0) <= 4096
     then encode(sha256(convert_to(found::text, 'UTF8')), 'hex') end`;
-  const findOne = database.query<RowWithVersions>(sql`select found.*, ${state} as state from ${one}`);
+  const findOne = database.query<RowWithVersions>(lone);
+  // Only a read of values can be recorded on condition, and the hash takes a tenth of the request.
+  const findWithState = database.query<RowWithVersions>(sql`select found.*, ${state} as state from ${one}`);
   const findAll = database.query<RowWithVersions>(
     rowsFor(sql`jsonb_to_recordset(${sql.placeholder("lookups")}::text::jsonb)
       as ask(n integer, digest text, slug text, kind text, environments integer)`),
@@ -144,8 +147,9 @@ function postgresLookups(database: Database, counted: readonly CountedKind[]): F
       return { n, digest: Buffer.from(digest).toString("hex"), slug, kind, environments };
     });
     const [first] = asked;
+    const find = lookups[0]?.values === 0 ? findOne : findWithState;
     const isOne = asked.length === 1 && first !== undefined;
-    const rows = await (isOne ? findOne(first) : findAll({ lookups: JSON.stringify(asked) }));
+    const rows = await (isOne ? find(first) : findAll({ lookups: JSON.stringify(asked) }));
     const found: FoundKey[] = lookups.map(() => undefined);
     for (const row of rows) {
       if (!answers(row, lookups[row.n])) throw malformed();
