@@ -51,3 +51,21 @@ export class HostRefused extends Refused {
 
 /** What somebody who is no operator is told if this host or its database cannot be used. */
 export const unusable = "Keyhole cannot be used now: ask an operator, who sees why with `keyhole whoami` on its host.";
+
+/**
+ * The result of `work` or, if it is refused for one of these reasons, the result of `otherwise`. What this host cannot do
+ * is no refusal of what was asked.
+ */
+export async function unlessRefused<T, U>(
+  work: Promise<T>,
+  kinds: readonly RefusedKind[],
+  otherwise: (refusal: Refused) => U | Promise<U>,
+): Promise<T | U> {
+  try {
+    return await work;
+  } catch (error) {
+    const isHosts = error instanceof HostRefused;
+    if (error instanceof Refused && !isHosts && kinds.includes(error.kind)) return otherwise(error);
+    throw error;
+  }
+}

@@ -1,8 +1,10 @@
-/** Gives all callers during one run of `work` the same promise. */
-export function shared<T>(work: () => Promise<T>): () => Promise<T> {
+/** Gives all callers during one run of `work` the same promise. What the first of them gives it counts. */
+export function shared<A extends readonly unknown[], T>(
+  work: (...given: A) => Promise<T>,
+): (...given: A) => Promise<T> {
   let underWay: Promise<T> | undefined;
-  return () => {
-    underWay ??= work().finally(() => {
+  return (...given) => {
+    underWay ??= work(...given).finally(() => {
       underWay = undefined;
     });
     return underWay;

@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
+
 import type { VNode } from "preact";
+import { unlessRefused } from "../core/refused.ts";
 import { everyKind } from "../kinds/kind.ts";
 import { variables } from "../kinds/variables/entry.ts";
 import { findProject } from "../people/desk/projects.ts";
@@ -8,7 +10,6 @@ import { listOrganizations } from "../people/projects/organizations.ts";
 import { listProjects, type Project } from "../people/projects/projects.ts";
 import { Actions, Ago, Change, LoneLink, Named } from "./parts/parts.tsx";
 import { projectPagePath, withQuery } from "./parts/paths.ts";
-import { unlessRefused } from "./parts/refusal.ts";
 import type { Answer } from "./parts/route.ts";
 import type { Visit } from "./parts/visit.ts";
 

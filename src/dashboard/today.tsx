@@ -3,6 +3,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { Cut } from "../core/cut.ts";
 import { dayMs } from "../core/names.ts";
+import { unlessRefused } from "../core/refused.ts";
 import { lookalikes } from "../core/words/lookalikes.ts";
 import { formatTime } from "../core/words/text.ts";
 import { findDueVariables } from "../kinds/variables/write.ts";
@@ -18,7 +19,6 @@ import { listRequests } from "../people/requests/requests.ts";
 import { alarmActions } from "../record/entry.ts";
 import { Ago, counted, Empty, Env, joined, Listed, LoneLink, Name, Named, Steers, Word } from "./parts/parts.tsx";
 import { projectPagePath, withQuery } from "./parts/paths.ts";
-import { unlessRefused } from "./parts/refusal.ts";
 import type { Answer } from "./parts/route.ts";
 import type { Visit } from "./parts/visit.ts";
 import { invitation } from "./start.tsx";

@@ -249,8 +249,8 @@ export const commands: readonly Proof[] = [
     edits: [
       [
         "src/people/audit/audit.ts",
-        "    if (await hasEntries(admin, [...within, condition])) return condition;\n    throw error;\n",
-        "    void [hasEntries, within];\n    return condition;\n",
+        "    if (await hasEntries(admin, [...within, condition])) return condition;\n    throw refusal;\n",
+        "    void [hasEntries, within, refusal];\n    return condition;\n",
       ],
     ],
     fails: ["integration/audit-list", "that names what never was is refused, whatever its form"],

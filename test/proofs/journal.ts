@@ -316,7 +316,11 @@ export const durable: readonly Proof[] = [
   {
     promise: "What a failover lost is stored again by a server that lives",
     edits: [
-      ["src/record/store/journal.ts", "    if (owed.length === 0) return;\n", "    if (owed.length >= 0) return;\n"],
+      [
+        "src/record/store/journal.ts",
+        "if (owed.length > 0) await bringAlong();",
+        "if (owed.length < 0) await bringAlong();",
+      ],
     ],
     fails: ["blackbox/lossy-failover", "is brought back by a server that lives"],
     on: "PostgreSQL",

@@ -1,4 +1,3 @@
-import { HostRefused, Refused, type RefusedKind } from "../../core/refused.ts";
 import { visibleLines } from "../../core/visible.ts";
 import { type Audience, type FailureCode, failureFor } from "../../people/desk/failure.ts";
 
@@ -12,24 +11,6 @@ export function refusalOf(error: unknown, audience: Audience) {
   const [status, title] = refusals[code];
   const isWithheld = message !== failureFor("operator", error).message;
   return { status, title, message: visibleLines(message), isForLog: isWithheld || code === "internal_error" };
-}
-
-/**
- * The result of `work` or, if it is refused for one of these reasons, the result of `otherwise`. What this host cannot do
- * is no refusal of what was asked.
- */
-export async function unlessRefused<T, U>(
-  work: Promise<T>,
-  kinds: readonly RefusedKind[],
-  otherwise: (refusal: Refused) => U,
-): Promise<T | U> {
-  try {
-    return await work;
-  } catch (error) {
-    const isHosts = error instanceof HostRefused;
-    if (error instanceof Refused && !isHosts && kinds.includes(error.kind)) return otherwise(error);
-    throw error;
-  }
 }
 
 const refusals = {

@@ -1,6 +1,6 @@
 import { Cut } from "../../core/cut.ts";
 import { compareBytes, type Environment, environments } from "../../core/names.ts";
-import { Refused } from "../../core/refused.ts";
+import { Refused, unlessRefused } from "../../core/refused.ts";
 import { excerpt } from "../../core/visible.ts";
 import { hasPart, requirePart, tracesOf } from "../../core/words/name-part.ts";
 import { counted, formatTime, listed } from "../../core/words/text.ts";
@@ -104,11 +104,7 @@ export async function listAudit(
 }
 
 /** The newest matching entry. @throws Refused as {@link listAudit} */
-export async function findNewest(
-  admin: AdminContext,
-  filter: AuditFilter,
-  noteDamage: NoteDamage,
-): Promise<AuditRecord | undefined> {
+export async function findNewest(admin: AdminContext, filter: AuditFilter, noteDamage: NoteDamage) {
   for await (const [newest] of auditPages(admin, filter, noteDamage, "newest first")) return newest;
   return undefined;
 }
@@ -134,12 +130,7 @@ export async function* auditPages(
 type Matching = { readonly segment: Segment; readonly records: readonly AuditRecord[] };
 
 /** The same as {@link auditPages}, with the segments of the entries: those that one statement found, or none of them. */
-export async function* auditSegments(
-  admin: AdminContext,
-  filter: AuditFilter,
-  noteDamage: NoteDamage,
-  order: Order,
-): AsyncGenerator<readonly Matching[]> {
+export async function* auditSegments(admin: AdminContext, filter: AuditFilter, noteDamage: NoteDamage, order: Order) {
   const conditions = await conditionsOf(admin, filter);
   // Now is when the newest entry was written, because clocks differ: no later entry is dated before it.
   const untilNow = async () => Math.min(filter.beforeAt ?? Infinity, (await newestMoment(admin.database)) + 1);
@@ -439,10 +430,7 @@ async function hasEntries(admin: AdminContext, conditions: readonly Condition[])
 /** The condition that this person, or a key or a trust with this name or id, did it. */
 async function conditionOnActor(admin: AdminContext, actor: string): Promise<Condition> {
   const named = [...(await keyNames(admin))].filter(([, name]) => name === actor).map(([id]) => id);
-  const one = await findKey(admin, actor).catch((error: unknown) => {
-    if (error instanceof Refused && error.kind === "not_found") return undefined;
-    throw error;
-  });
+  const one = await unlessRefused(findKey(admin, actor), ["not_found"], () => undefined);
   const found = one === undefined ? named : [...named, one.id];
   // An account of a machine is found without its host, too.
   const [texts, account] = [[...found, actor], `${actor}@`];
@@ -467,14 +455,12 @@ async function conditionOn(
   find: () => Promise<string>,
   within: readonly Condition[] = [],
 ): Promise<Condition> {
-  try {
-    return isOneOf([await find(), word], values);
-  } catch (error) {
-    if (!(error instanceof Refused) || error.kind !== "not_found") throw error;
+  const found = find().then((id) => isOneOf([id, word], values));
+  return unlessRefused(found, ["not_found"], async (refusal) => {
     const condition = isOneOf([word], values);
     if (await hasEntries(admin, [...within, condition])) return condition;
-    throw error;
-  }
+    throw refusal;
+  });
 }
 
 /** For each page of segments, those that hold matching entries. */

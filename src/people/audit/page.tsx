@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 
 import { dayMs, environments } from "../../core/names.ts";
-import { Refused } from "../../core/refused.ts";
+import { Refused, unlessRefused } from "../../core/refused.ts";
 import { jsonLine } from "../../core/visible.ts";
 import { drawnFacts } from "../../dashboard/parts/drawn.tsx";
 import {
@@ -22,7 +22,6 @@ import {
   Word,
 } from "../../dashboard/parts/parts.tsx";
 import { withQuery } from "../../dashboard/parts/paths.ts";
-import { unlessRefused } from "../../dashboard/parts/refusal.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
 import { auditActions, changeActions } from "../../kinds/people.ts";

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { dayMs, environments } from "../../core/names.ts";
-import { Refused } from "../../core/refused.ts";
+import { Refused, unlessRefused } from "../../core/refused.ts";
 import { joined } from "../../core/words/text.ts";
 import { parseDuration } from "../../core/words/times.ts";
 import { handOver } from "../../dashboard/parts/carry-out.ts";
@@ -23,7 +23,6 @@ import {
   SignInAgain,
   Table,
 } from "../../dashboard/parts/parts.tsx";
-import { unlessRefused } from "../../dashboard/parts/refusal.ts";
 import type { Answer, Secret } from "../../dashboard/parts/route.ts";
 import { blame, Form, type Visit } from "../../dashboard/parts/visit.ts";
 import { resources, resourcesByDefault } from "../../kinds/people.ts";

@@ -1,11 +1,12 @@
 /** @jsxImportSource preact */
+
 import type { VNode } from "preact";
 import { compareBytes, environments } from "../../core/names.ts";
+import { unlessRefused } from "../../core/refused.ts";
 import { excerpt } from "../../core/visible.ts";
 import { formatTime } from "../../core/words/text.ts";
 import { Change, counted, Empty, Env, joined, Name, Warnings, Word } from "../../dashboard/parts/parts.tsx";
 import { projectPagePath } from "../../dashboard/parts/paths.ts";
-import { unlessRefused } from "../../dashboard/parts/refusal.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
 import { everyKind } from "../../kinds/kind.ts";

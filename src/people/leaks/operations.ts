@@ -1,7 +1,7 @@
 import { Cut } from "../../core/cut.ts";
 import { type Environment, environments } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
-import { Refused } from "../../core/refused.ts";
+import { unlessRefused } from "../../core/refused.ts";
 import { excerpt } from "../../core/visible.ts";
 import { counted } from "../../core/words/text.ts";
 import { auditActions } from "../../kinds/people.ts";
@@ -104,11 +104,7 @@ function readersText(readers: Readers | undefined): string {
  * Who read each of the items since a moment, by {@link keyOf}; undefined if somebody may not see it, which they learn
  * only here, after the search is on record.
  */
-async function readersOf(
-  admin: AdminContext,
-  found: readonly Leak[],
-  sinceAt: number,
-): Promise<Map<string, Readers | undefined>> {
+async function readersOf(admin: AdminContext, found: readonly Leak[], sinceAt: number) {
   const readers = new Map<string, Readers | undefined>();
   const actions = auditActions.filter((action) => /\.(?:read|reveal)$/.test(action));
   const short = await shortKeyIds(admin);
@@ -126,10 +122,8 @@ async function readersOf(
     const note = () => {
       missing = "? (damaged entries)";
     };
-    const found = await listAudit(admin, filter, note).catch((error: unknown) => {
-      if (error instanceof Refused && error.kind === "not_found") return new Cut<AuditRecord>([]);
-      throw error;
-    });
+    const none = () => new Cut<AuditRecord>([]);
+    const found = await unlessRefused(listAudit(admin, filter, note), ["not_found"], none);
     const [entries, earlier] = found.with("and earlier ones");
     missing ||= earlier ?? "";
     const names = entries.map(({ actor }) =>
@@ -142,13 +136,8 @@ async function readersOf(
 
 /** Whether somebody may see all reads there; without an environment, in each. */
 function seesReads(admin: AdminContext, project: string, environment: Environment | undefined): Promise<boolean> {
-  return findProject(admin, project, "audit", environment ? [environment] : environments).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof Refused) return false;
-      throw error;
-    },
-  );
+  const found = findProject(admin, project, "audit", environment ? [environment] : environments).then(() => true);
+  return unlessRefused(found, ["not_found", "forbidden"], () => false);
 }
 
 /** What was looked at, and how the command ends. */

@@ -2,7 +2,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { Cut } from "../../core/cut.ts";
 import { type Environment, environments } from "../../core/names.ts";
-import { Refused } from "../../core/refused.ts";
+import { Refused, unlessRefused } from "../../core/refused.ts";
 import { drawnFacts } from "../../dashboard/parts/drawn.tsx";
 import { PagedTable } from "../../dashboard/parts/paged.tsx";
 import {
@@ -17,7 +17,6 @@ import {
   Word,
 } from "../../dashboard/parts/parts.tsx";
 import { projectPagePath, withQuery } from "../../dashboard/parts/paths.ts";
-import { unlessRefused } from "../../dashboard/parts/refusal.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
 import { everyRight, type Right } from "../../serve/access/rights.ts";

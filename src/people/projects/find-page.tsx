@@ -1,5 +1,7 @@
 /** @jsxImportSource preact */
+
 import type { ComponentChildren } from "preact";
+import { unlessRefused } from "../../core/refused.ts";
 import { excerpt } from "../../core/visible.ts";
 import { lookalikes } from "../../core/words/lookalikes.ts";
 import { counted } from "../../core/words/text.ts";
@@ -17,7 +19,6 @@ import {
   Word,
 } from "../../dashboard/parts/parts.tsx";
 import { projectPagePath, withQuery } from "../../dashboard/parts/paths.ts";
-import { unlessRefused } from "../../dashboard/parts/refusal.ts";
 import type { Answer, Offer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
 import { everyKind } from "../../kinds/kind.ts";

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { Cut } from "../../core/cut.ts";
 import { type Environment, environments } from "../../core/names.ts";
-import { Refused } from "../../core/refused.ts";
+import { Refused, unlessRefused } from "../../core/refused.ts";
 import { lookalikes } from "../../core/words/lookalikes.ts";
 import { joined } from "../../core/words/text.ts";
 import { drawnFacts } from "../../dashboard/parts/drawn.tsx";
@@ -24,7 +24,6 @@ import {
   Word,
 } from "../../dashboard/parts/parts.tsx";
 import { projectPagePath, withQuery } from "../../dashboard/parts/paths.ts";
-import { unlessRefused } from "../../dashboard/parts/refusal.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
 import { kindPages } from "../../kinds/pages.ts";

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, inArray, isNotNull, lt, ne, sql } from "drizzle-orm";
 import { Fault } from "../../core/fault.ts";
 import { environments, itemsMax } from "../../core/names.ts";
-import { Refused } from "../../core/refused.ts";
+import { Refused, unlessRefused } from "../../core/refused.ts";
 import type { Config } from "../../core/settings/settings.ts";
 import { listed } from "../../core/words/text.ts";
 import { currentRootId, openKeyring, removeKeyDrafts, rootKeyName } from "../../installation/root-keys.ts";
@@ -373,14 +373,9 @@ async function resealSets(admin: AdminContext, project: LockedProject, after: st
 }
 
 /** As {@link resealSet}. @returns whether it opened */
-async function reseal(...version: Parameters<typeof resealSet<Entry>>): Promise<boolean> {
-  try {
-    await resealSet(...version);
-    return true;
-  } catch (error) {
-    if (error instanceof Refused && error.kind === "conflict") return false;
-    throw error;
-  }
+function reseal(...version: Parameters<typeof resealSet<Entry>>) {
+  const done = resealSet(...version).then(() => true);
+  return unlessRefused(done, ["conflict"], () => false);
 }
 
 /** Reseals some kept versions that are under an older data key. */

@@ -3,6 +3,7 @@ import { Deadline } from "../../core/deadline.ts";
 import { Fault } from "../../core/fault.ts";
 import { Refused } from "../../core/refused.ts";
 import { type AppendCondition, conditionFrom } from "../../core/set-rows.ts";
+import { shared } from "../../core/shared.ts";
 import { databaseErrorCode, isConnectionFailure, queryDeadlineMs } from "../../store/database.ts";
 import { connect, type Servers, serverStart } from "../../store/postgres.ts";
 import { neverExtended, notExtended } from "../../store/postgres-guard.ts";
@@ -30,7 +31,6 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
   /** What was acknowledged by another server than the one that answers now, which may lack the end of it. */
   let owed: readonly Acknowledged[] = [];
   let owedSinceMs = 0;
-  let bringing: Promise<void> | undefined;
   const lost = { broughtBack: 0, unknown: 0 };
   const clients = connect(servers, "journal", () => {
     notices += 1;
@@ -80,7 +80,7 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
    * Stores again what the server lacks of what was acknowledged by another one, before anything new. What keeps that out
    * may pass, such as a lock or a full disk. After a minute it is given up, and named: it must not stop all reads.
    */
-  const bringAlong = async () => {
+  const bringAlong = shared(async () => {
     const before = notices;
     const { answer, giveUp } = clients.ask(1, (client) => bringBack(client, owed));
     const found = await bringDeadline.of(answer, giveUp).catch((error: unknown) => {
@@ -100,13 +100,9 @@ export function postgresJournal(servers: Servers, nowMs = () => performance.now(
     const doubted = notices === before ? undefined : await doubt();
     if (doubted !== undefined) throw new Fault("unavailable", doubted);
     owed = [];
-  };
+  });
   const settle = async () => {
-    if (owed.length === 0) return;
-    bringing ??= bringAlong().finally(() => {
-      bringing = undefined;
-    });
-    await bringing;
+    if (owed.length > 0) await bringAlong();
   };
   const owe = () => {
     owed = [...recent.all];
