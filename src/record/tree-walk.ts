@@ -38,7 +38,8 @@ export class TreeWalk {
   #size = 0;
   #heads = 0;
   #newest = 0;
-  readonly #flaws: Flaw[] = [];
+  /** At most 1000 of what was found so far. */
+  readonly flaws: Flaw[] = [];
   #moreFlaws = 0;
 
   /** @param log - the keys that may have signed */
@@ -99,11 +100,6 @@ export class TreeWalk {
     this.compareRoot(head, `The sealed month ${month}`);
   }
 
-  /** At most 1000 of what was found so far. */
-  get flaws(): readonly Flaw[] {
-    return this.#flaws;
-  }
-
   /** Judges a signature of a witness by the note that it is of, as it is stored; null if it is gone. */
   cosigned({ size, witness, line, note }: StoredCosignature): void {
     const which = whichHead(size);
@@ -119,7 +115,7 @@ export class TreeWalk {
       const behind = leavesOf(this.#newest, this.#size);
       this.#note(`${behind} ${this.#size - this.#newest === 1 ? "is" : "are"} in no signed head.`);
     }
-    return { leaves: this.#size, heads: this.#heads, flaws: this.#flaws, moreFlaws: this.#moreFlaws };
+    return { leaves: this.#size, heads: this.#heads, flaws: this.flaws, moreFlaws: this.#moreFlaws };
   }
 
   /** Goes on behind leaves that are missing: the nodes above them are not known. */
@@ -133,7 +129,7 @@ export class TreeWalk {
   }
 
   #note(sentence: string): void {
-    if (this.#flaws.length < flawsMax) this.#flaws.push(brokenBy(sentence));
+    if (this.flaws.length < flawsMax) this.flaws.push(brokenBy(sentence));
     else this.#moreFlaws += 1;
   }
 }

@@ -89,9 +89,11 @@ export class AuditWalk {
   readonly #saltKey: Uint8Array | undefined;
   readonly #from: number;
   readonly #chain: WalkedChain;
-  readonly #flaws: LaneFlaw[] = [];
+  /** At most 1000 of what was found so far. */
+  readonly flaws: LaneFlaw[] = [];
   readonly #accepted = new Map<string, Range>();
-  readonly #flawedLanes = new Set<string>();
+  /** The lanes of which the tree has other segments. */
+  readonly flawedLanes = new Set<string>();
   /** 1 for each leaf from there on that has a segment. */
   readonly #found: Uint8Array;
   /** Others that must have one. */
@@ -101,9 +103,10 @@ export class AuditWalk {
   #group: Group | undefined;
   #acceptances: Promise<readonly Acceptance[]> | undefined;
   #link: Link | undefined;
-  #moreFlaws = 0;
-  #entries = 0;
-  #lanes = 0;
+  moreFlaws = 0;
+  /** How many entries and lanes were passed. */
+  entries = 0;
+  lanes = 0;
 
   /** @param tree - the leaves that must have a segment in the end, and the key of their salts; without it, none is looked at */
   constructor(
@@ -118,32 +121,9 @@ export class AuditWalk {
     this.#found = new Uint8Array((tree?.to ?? 0) - this.#from);
   }
 
-  /** At most 1000 of what was found so far. */
-  get flaws(): readonly LaneFlaw[] {
-    return this.#flaws;
-  }
-
-  get moreFlaws(): number {
-    return this.#moreFlaws;
-  }
-
   /** The losses that were found and are known. */
   get accepted(): readonly Range[] {
     return [...this.#accepted.values()];
-  }
-
-  /** The lanes of which the tree has other segments. */
-  get flawedLanes(): ReadonlySet<string> {
-    return this.#flawedLanes;
-  }
-
-  /** How many entries and lanes were passed. */
-  get entries(): number {
-    return this.#entries;
-  }
-
-  get lanes(): number {
-    return this.#lanes;
   }
 
   /**
@@ -153,8 +133,8 @@ export class AuditWalk {
    */
   async pass(segment: StoredSegment, entries = isCovered(segment) ? [] : decodeEntries(segment)): Promise<boolean> {
     const { lane, firstSeq, lastSeq, mac } = segment;
-    if (this.#link?.lane !== lane) this.#lanes += 1;
-    this.#entries += lastSeq - firstSeq + 1;
+    if (this.#link?.lane !== lane) this.lanes += 1;
+    this.entries += lastSeq - firstSeq + 1;
     const link = await this.#linkTo(segment);
     const follows = firstSeq === link.lastSeq + 1 && segmentMac(this.#auditKey, link.mac, segment).equals(mac);
     const isInOrder = follows || (await this.#isAccepted(link, segment));
@@ -203,9 +183,9 @@ export class AuditWalk {
       for (const range of known) this.#accept(range);
       return;
     }
-    this.#flawedLanes.add(lane);
+    this.flawedLanes.add(lane);
     if (isOther || gaps.length === 0) {
-      const isNamed = this.#flaws.some((one) => one.lane === lane && one.lastSeq >= firstSeq && one.seq <= lastSeq);
+      const isNamed = this.flaws.some((one) => one.lane === lane && one.lastSeq >= firstSeq && one.seq <= lastSeq);
       if (!isNamed) this.#add(laneFlaw({ lane, seq: firstSeq, lastSeq }, "broken"));
     } else if (this.#partial.size < flawsMax) this.#partial.set(leaf, { gaps, seal });
   }
@@ -233,8 +213,8 @@ export class AuditWalk {
         if (one?.range.lastSeq !== gap.seq - 1) {
           one = { range: { ...gap }, leaves: [], seals: [] };
           ofLane.set(gap.lane, one);
-          if (this.#flaws.length + gone.length < flawsMax) gone.push(one);
-          else this.#moreFlaws += 1;
+          if (this.flaws.length + gone.length < flawsMax) gone.push(one);
+          else this.moreFlaws += 1;
         }
         one.range.lastSeq = gap.lastSeq;
         if (seal === undefined) one.leaves.push([leaf, leaf]);
@@ -242,7 +222,7 @@ export class AuditWalk {
       }
     }
     for (const { range, leaves, seals } of gone) {
-      this.#flawedLanes.add(range.lane);
+      this.flawedLanes.add(range.lane);
       if (leaves.length > 0) seals.unshift(sealLeaves(this.#auditKey, unionOf([leaves])));
       this.#add(laneFlaw(range, "gone", seals));
     }
@@ -268,17 +248,17 @@ export class AuditWalk {
   }
 
   #noteChanged({ lane, firstSeq, lastSeq }: Segment): void {
-    const before = this.#flaws.at(-1);
+    const before = this.flaws.at(-1);
     const goesOn = before?.lane === lane && before.lastSeq >= firstSeq - 1 && before.seals === undefined;
     const seq = goesOn ? before.seq : firstSeq;
     const flaw = laneFlaw({ lane, seq, lastSeq: Math.max(lastSeq, goesOn ? before.lastSeq : 0) }, "broken");
-    if (goesOn) this.#flaws.splice(-1, 1, flaw);
+    if (goesOn) this.flaws.splice(-1, 1, flaw);
     else this.#add(flaw);
   }
 
   #add(flaw: LaneFlaw): void {
-    if (this.#flaws.length < flawsMax) this.#flaws.push(flaw);
-    else this.#moreFlaws += 1;
+    if (this.flaws.length < flawsMax) this.flaws.push(flaw);
+    else this.moreFlaws += 1;
   }
 
   /** Whether the gap before the segment is known. If so, its acceptance binds the segment. */

@@ -145,8 +145,8 @@ export const signing: readonly Proof[] = [
     edits: [
       [
         newest,
-        "      this.#failure = whyFailed(error);\n      const { file }",
-        "      this.#failure = whyFailed(error);\n      this.#putBack = this.#failure;\n      const { file }",
+        "      this.failure = whyFailed(error);\n      const { file }",
+        "      this.failure = whyFailed(error);\n      this.#putBack = this.failure;\n      const { file }",
       ],
     ],
     fails: ["integration/waits", "of the tree makes no server refuse, unless a file or a witness is set"],

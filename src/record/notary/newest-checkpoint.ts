@@ -6,7 +6,9 @@ import { Fault } from "../../core/fault.ts";
 import { configProblem } from "../../core/problem.ts";
 import { conflictOf, HostRefused, type RefusedKind } from "../../core/refused.ts";
 import type { WitnessSetting } from "../../core/settings/settings.ts";
+import { shared } from "../../core/shared.ts";
 import { writeWholeSync } from "../../core/whole-file.ts";
+import { counted } from "../../core/words/text.ts";
 import { type Database, warm } from "../../store/database.ts";
 import { whyFailed } from "../../store/failures.ts";
 import { isSealedHead, isWhole, type LaneEnd } from "../head.ts";
@@ -57,15 +59,17 @@ export class NewestCheckpoint {
   /** The last entry of people by the sealed head, as look-ups have found it since an operator last accepted what there is. */
   #people = 0;
   #peopleLost: string | undefined;
-  #reading: Promise<LaneEnd["head"] | undefined> | undefined;
+  readonly #readOnce = shared((readHead: () => Promise<LaneEnd["head"] | undefined>) => readHead());
   /** A number that a row without its seal had lately. */
   #unsealed: number | undefined;
   #acceptedAt = 0;
   #uncompared: string | undefined;
-  #unwritten: string | undefined;
+  /** Why the file could not be written the last time, as a sentence. */
+  unwritten: string | undefined;
   /** The keys that may have signed, as far as they are known. */
   #signers: readonly Verifier[];
-  #failure: string | undefined;
+  /** Why the last look did not come about, as a sentence. */
+  failure: string | undefined;
   /** The head that the last comparison found. */
   #stored: SignedHead | undefined;
   /** Since when there is an entry of which this process knows, and no signed head. */
@@ -74,7 +78,7 @@ export class NewestCheckpoint {
   #comparedAtMs = Number.NEGATIVE_INFINITY;
   /** The server that was compared last. */
   #server: string | undefined;
-  #comparing: Promise<unknown> | undefined;
+  readonly #lookOnce = shared((database: Database) => this.look(database));
 
   /** @throws Problem if the file cannot be read, its folder does not exist, or a witness's key is none */
   constructor(options: CheckpointOptions) {
@@ -117,10 +121,7 @@ export class NewestCheckpoint {
   async notePeople(seq: number, before: number, readHead: () => Promise<LaneEnd["head"] | undefined>): Promise<void> {
     const { auditKey } = this.#options;
     if (seq === before || seq === this.#unsealed || auditKey === undefined) return;
-    this.#reading ??= readHead().finally(() => {
-      this.#reading = undefined;
-    });
-    const head = await this.#reading;
+    const head = await this.#readOnce(readHead);
     // Less is known than when it was sent: an operator accepted what there is meanwhile.
     if (before > this.#people) return;
     if (head == null || !isSealedHead(auditKey, head)) this.#unsealed = seq;
@@ -164,20 +165,10 @@ export class NewestCheckpoint {
     return Object.fromEntries(this.#witnessed.sizes);
   }
 
-  /** Why the file could not be written the last time, as a sentence. */
-  get unwritten(): string | undefined {
-    return this.#unwritten;
-  }
-
-  /** Why the last look did not come about, as a sentence. */
-  get failure(): string | undefined {
-    return this.#failure;
-  }
-
   /** What the last look compared with the database, of all that is set here. */
   get comparisons(): readonly HeadComparison[] {
     const all = [...(this.#inFile ? [this.#inFile] : []), ...this.#witnessed.comparisons];
-    return this.#failure === undefined ? all : all.map((one) => ({ with: one.with, reason: this.#failure as string }));
+    return this.failure === undefined ? all : all.map((one) => ({ with: one.with, reason: this.failure as string }));
   }
 
   /** The verifier keys of the witnesses. */
@@ -302,12 +293,9 @@ export class NewestCheckpoint {
   async #requireCompared(server: string, database: Database): Promise<void> {
     const before = this.#server;
     if (before === undefined || before === server) return;
-    this.#comparing ??= this.look(database).finally(() => {
-      this.#comparing = undefined;
-    });
-    await this.#comparing;
+    await this.#lookOnce(database);
     if (this.#server === server) return;
-    this.#uncompared ??= `Another database server answers, and cannot be compared with what was seen of the one before. ${this.#failure ?? ""}`;
+    this.#uncompared ??= `Another database server answers, and cannot be compared with what was seen of the one before. ${this.failure ?? ""}`;
     throw new Fault("unavailable", this.#uncompared);
   }
 
@@ -325,15 +313,15 @@ export class NewestCheckpoint {
   async look(database: Database, mayWrite = true): Promise<boolean> {
     try {
       await deadline.of(this.compare(database, mayWrite));
-      this.#failure = undefined;
+      this.failure = undefined;
       return true;
     } catch (error) {
-      this.#failure = whyFailed(error);
+      this.failure = whyFailed(error);
       const { file } = this.#options;
       if (file !== undefined) this.#inFile ??= { with: `the file ${file}` };
       const isSet = file !== undefined || this.witnesses.length > 0;
       if (isSet && this.ageMs > (this.#options.lateAfterMs ?? minuteMs)) {
-        this.#uncompared = `The database cannot be compared with what this host and its witnesses have seen of it. ${this.#failure}`;
+        this.#uncompared = `The database cannot be compared with what this host and its witnesses have seen of it. ${this.failure}`;
       }
       return false;
     }
@@ -353,20 +341,15 @@ export class NewestCheckpoint {
     if (file === undefined) return;
     try {
       writeWholeSync("checkpoint", file, true, Buffer.from(note));
-      this.#unwritten = undefined;
+      this.unwritten = undefined;
     } catch (error) {
-      this.#unwritten = (error as Error).message;
+      this.unwritten = (error as Error).message;
     }
   }
 }
 
 /** Why the database is not to be served; undefined if it goes on from all that is known. */
-async function judge(
-  database: Database,
-  { size }: TreeEnd,
-  signed: NotedHead | undefined,
-  known: readonly Known[],
-): Promise<string | undefined> {
+async function judge(database: Database, { size }: TreeEnd, signed: NotedHead | undefined, known: readonly Known[]) {
   for (const one of known) {
     const why = await whyPutBack(database, one, signed);
     const words = `The database was put back to an earlier state: ${why} ${one.hint ?? ""}`.trimEnd();
@@ -388,10 +371,11 @@ function requireReadable(file: string): void {
 
 /** Why the stored tree does not go on from a known head; undefined if it does, or if its loss was accepted. */
 async function whyPutBack(database: Database, { from, head }: Known, stored: NotedHead | undefined) {
-  if (stored === undefined) return `it has no signed checkpoint, and ${from} has seen one of ${leaves(head)}.`;
+  if (stored === undefined)
+    return `it has no signed checkpoint, and ${from} has seen one of ${counted(head.size, "leaf", "leaves")}.`;
   if (stored.acceptedAt > head.acceptedAt) return undefined;
   if (stored.acceptedAt < head.acceptedAt || stored.size < head.size) {
-    return `its tree has ${leaves(stored)}, and ${from} has seen ${leaves(head)}.`;
+    return `its tree has ${counted(stored.size, "leaf", "leaves")}, and ${from} has seen ${counted(head.size, "leaf", "leaves")}.`;
   }
   if (head.size === 0) return undefined;
   try {
@@ -401,10 +385,6 @@ async function whyPutBack(database: Database, { from, head }: Known, stored: Not
     return conflictOf(error);
   }
   return `its tree is another one than ${from} has seen.`;
-}
-
-function leaves({ size }: NotedHead): string {
-  return `${size} ${size === 1 ? "leaf" : "leaves"}`;
 }
 
 /** That entries are in no signed head. @param at - when the newest one was signed; undefined if there is none */

@@ -84,20 +84,22 @@ export class Notary {
     ...{ end: new Map(), pass: new Map(), new: new Map(), sealed: new Map() },
     ...{ people: new Map(), signers: new Map(), state: new Map() },
   };
-  /** When the last complete round ended; at first, when this notary was made. */
-  #endedAt: number;
-  #failure: string | undefined;
+  /** When the last complete round ended, or when this notary was made: epoch milliseconds. */
+  completeAt: number;
+  /** Why the last round was not complete, as a sentence; undefined if it was, or if a flaw says why. */
+  failure: string | undefined;
   /** Lanes of which the tree has other segments. They get no more leaves. */
   #flawedLanes: ReadonlySet<string> = new Set();
   /** Entries that are in order now and were not once, by lane: the first of each. */
   readonly #late = new Map<string, number>();
   #passedAt: number | undefined;
-  /** When the last pass began that is over; at first, when this notary was made. */
-  #lookedAt: number;
+  /** Since when each segment that no month has was looked at again, or since when that is tried: epoch milliseconds. */
+  lookedAt: number;
   /** How many segments the last pass saw. */
   #segments = Number.POSITIVE_INFINITY;
   #pass: Pass | undefined;
-  #samples: Samples = { of: 0, looked: 0 };
+  /** What the last round looked at of sealed months. */
+  samples: Samples = { of: 0, looked: 0 };
   /** What was wrong with leaves of sealed months. These are looked at in each round. */
   readonly #flawedLeaves = new Map<number, readonly Flaw[]>();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -107,8 +109,8 @@ export class Notary {
   /** @throws Problem if a key is not that of a witness */
   constructor(options: NotaryOptions) {
     this.#options = options;
-    this.#endedAt = options.now();
-    this.#lookedAt = this.#endedAt;
+    this.completeAt = options.now();
+    this.lookedAt = this.completeAt;
     this.#witnesses = new Witnesses(options.database, options.witnesses, options.log);
     this.#saltKey = saltKeyOf(options.auditKey);
     this.#state = new StateWatch(options.auditKey);
@@ -125,26 +127,6 @@ export class Notary {
     return this.#witnesses.away;
   }
 
-  /** When the last complete round ended, or when this notary was made: epoch milliseconds. */
-  get completeAt(): number {
-    return this.#endedAt;
-  }
-
-  /** Since when each segment that no month has was looked at again, or since when that is tried: epoch milliseconds. */
-  get lookedAt(): number {
-    return this.#lookedAt;
-  }
-
-  /** What the last round looked at of sealed months. */
-  get samples(): Samples {
-    return this.#samples;
-  }
-
-  /** Why the last round was not complete, as a sentence; undefined if it was, or if a flaw says why. */
-  get failure(): string | undefined {
-    return this.#failure;
-  }
-
   /** Makes a round now and every 60 s. Each of its waits has an end, so a round that hangs fails. */
   run(): void {
     const startedAtMs = performance.now();
@@ -158,12 +140,12 @@ export class Notary {
   }
 
   #fail(reason: string): void {
-    this.#failure = reason;
+    this.failure = reason;
     this.#options.log({ event: "notary_failed", reason });
   }
 
   async #roundAndWitnesses(): Promise<void> {
-    this.#failure = undefined;
+    this.failure = undefined;
     await this.round();
     this.#options.told?.();
     if (this.#flaws.end.size === 0 && !this.#stopping) await this.#witnesses.ask();
@@ -207,7 +189,7 @@ export class Notary {
       await part(() => this.#lookAtMonths(signed, startedAt));
       await part(() => this.#goOn(signed, startedAt));
     }
-    if (isDone && failures.length === 0) this.#endedAt = this.#options.now();
+    if (isDone && failures.length === 0) this.completeAt = this.#options.now();
     const reasons = new Set(failures.map(whyFailed));
     for (const reason of [...reasons].slice(1)) this.#fail(reason);
     if (failures.length > 0) throw failures[0];
@@ -308,7 +290,7 @@ export class Notary {
       if (walk.flaws.length === 0 || leaf >= size) this.#flawedLeaves.delete(leaf);
       else if (this.#flawedLeaves.size < flawsMax) this.#flawedLeaves.set(leaf, walk.flaws);
     }
-    this.#samples = { of: countLeaves(kept), looked };
+    this.samples = { of: countLeaves(kept), looked };
     this.#found("sealed", [...this.#flawedLeaves.values()].flat());
   }
 
@@ -374,7 +356,7 @@ export class Notary {
     if (isDone) {
       await pass.walk.end();
       this.#passedAt = startedAt;
-      this.#lookedAt = pass.startedAt;
+      this.lookedAt = pass.startedAt;
       this.#segments = pass.segments;
     } else this.#pass = pass;
     const found = [...pass.walk.flaws, ...pass.tree.flaws];

@@ -11,7 +11,7 @@ export class Budget {
   readonly #ownRetryAfterS: number | undefined;
   readonly #waiting = new Set<Waiter>();
   readonly #held = new Map<string, number>();
-  #taken = 0;
+  taken = 0;
 
   /**
    * @param holderMax - of one holder
@@ -22,10 +22,6 @@ export class Budget {
     this.#max = max;
     this.holderMax = holderMax;
     this.#ownRetryAfterS = ownRetryAfterS;
-  }
-
-  get taken(): number {
-    return this.#taken;
   }
 
   /** Takes an amount, or all of a holder's part if that is less: at once if it is free, else as soon as it is. */
@@ -39,7 +35,7 @@ export class Budget {
     if (!Number.isSafeInteger(amount) || amount < 0 || amount > this.holderMax) {
       throw new RangeError(`${amount} were asked of a budget that gives ${this.holderMax} to one`);
     }
-    const isFree = this.#waiting.size === 0 && this.#taken + amount <= this.#max;
+    const isFree = this.#waiting.size === 0 && this.taken + amount <= this.#max;
     if (!isFree || this.#isExhaustedFor(holder, amount)) return undefined;
     return this.#grant(amount, holder);
   }
@@ -93,7 +89,7 @@ export class Budget {
         this.#waiting.add(waiter);
         continue;
       }
-      blocked ||= this.#taken + amount > this.#max;
+      blocked ||= this.taken + amount > this.#max;
       if (!blocked) waiter.grant();
     }
   }
@@ -102,7 +98,7 @@ export class Budget {
     let held = 0;
     let released = false;
     const hold = (size: number) => {
-      this.#taken += size - held;
+      this.taken += size - held;
       const all = (this.#held.get(holder) ?? 0) + size - held;
       if (all === 0) this.#held.delete(holder);
       else this.#held.set(holder, all);
