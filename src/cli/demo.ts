@@ -62,7 +62,8 @@ export function demoCommand(context: CommandContext) {
       });
       const key = await fill(admin).finally(() => admin.close());
       const read = await firstRead(server.origin, key);
-      const out = `${once ? "" : invitation(server.origin, key, dashboardLine(config.dataFolder, left))}${account(read)}`;
+      const invited = once ? "" : invitation(server.origin, key, dashboardLine(config.dataFolder, left));
+      const out = `${invited}GET ${read.path} answered ${read.status}:\n\n${JSON.stringify(read.body, null, 2)}\n\n`;
       await answer(context, { origin: server.origin, key, ...read }, "", out);
       if (read.status !== 200) throw new Problem(1, "demo_failed", `The first read answered ${read.status}.`);
       if (once) server.stop();
@@ -150,8 +151,4 @@ const ofProduction = ["DATABASE_URL", "DATABASE_PASSWORD_FILE", "KEYHOLE_CHECKPO
 function dashboardLine(dataFolder: string, left: readonly string[]): string {
   const apart = left.length === 0 ? "" : `env ${left.map((name) => `-u ${name} `).join("")}`;
   return `${apart}KEYHOLE_DATA=${quoted(dataFolder)} ${startedAs()} dashboard`;
-}
-
-function account({ path, status, body }: Awaited<ReturnType<typeof firstRead>>): string {
-  return `GET ${path} answered ${status}:\n\n${JSON.stringify(body, null, 2)}\n\n`;
 }

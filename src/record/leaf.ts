@@ -97,12 +97,7 @@ export function entrySalt(saltKey: Uint8Array, lane: string, seq: number): Buffe
 }
 
 export function entryLeaf(salt: Buffer, entry: TimedEntry): Buffer {
-  return Buffer.concat([salt, Buffer.from(canonicalJson(entry))]);
-}
-
-/** @param value - texts, numbers, null, and lists and objects of them; an undefined member is left out */
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(sorted(value));
+  return Buffer.concat([salt, Buffer.from(JSON.stringify(sorted(entry)))]);
 }
 
 /** The same value, with the members of its objects in order: `JSON.stringify` keeps it, except for names like "1". */

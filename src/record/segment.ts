@@ -50,25 +50,20 @@ export function segmentMac(auditKey: Uint8Array, previous: Uint8Array, segment: 
 export function encodeEntries(entries: readonly AuditEntry[]): Pick<Segment, "texts" | "entries"> {
   const texts = new Map<string, number>();
   const lists = new Map<string, number>();
-  const rows = entries.map((entry) => [
-    positionIn(texts, entry.actor.type),
-    positionIn(texts, entry.actor.type === "person" ? entry.actor.name : entry.actor.id),
-    positionIn(texts, entry.organizationId),
-    positionIn(texts, entry.organization),
-    positionIn(texts, entry.projectId),
-    positionIn(texts, entry.project),
-    entry.environment === null ? null : positionIn(texts, entry.environment),
-    positionIn(texts, entry.action),
-    positionIn(texts, entry.clientAddress),
-    positionIn(texts, entry.userAgent),
-    positionIn(lists, encodeNames(entry.names)),
-    entry.requestId,
-    ...withEnd(entry, [
-      ...writtenOf(entry, (list) => positionIn(lists, encodeNames(list))),
-      ...moreOf(entry, (more) => positionIn(texts, JSON.stringify(more))),
-    ]),
-    ...(entry.canaries ? [positionIn(lists, encodeNames(entry.canaries))] : []),
-  ]);
+  const textAt = (text: string) => positionIn(texts, text);
+  const listAt = (names: readonly string[]) => positionIn(lists, encodeNames(names));
+  const rows = entries.map((entry) => {
+    const { actor, organizationId, organization, projectId, project, environment, action } = entry;
+    const who = actor.type === "person" ? actor.name : actor.id;
+    return [
+      ...[actor.type, who, organizationId, organization, projectId, project].map(textAt),
+      environment === null ? null : textAt(environment),
+      ...[action, entry.clientAddress, entry.userAgent].map(textAt),
+      listAt(entry.names),
+      entry.requestId,
+      ...endOf(entry, textAt, listAt),
+    ];
+  });
   // So that a filter for the id of a key or trust finds what was done to it too.
   for (const { action, names } of entries)
     if (/^(key|trust|people)\./.test(action)) for (const id of names) positionIn(texts, id);
@@ -122,26 +117,22 @@ type Encoded = Readonly<Record<"names" | "entries", readonly (readonly unknown[]
 
 const writtenLists = ["added", "changed", "deleted"] as const;
 
-/** What an entry ends with, if it has it. */
-function moreOf({ actor, write, token }: AuditEntry, at: (more: unknown) => number): (number | null)[] {
+/** What comes behind the first 12, up to the last that the entry has. In JSON, undefined is null there. */
+function endOf(
+  { actor, write, token, version, byName, canaries }: AuditEntry,
+  textAt: (text: string) => number,
+  listAt: (names: readonly string[]) => number,
+) {
   const more = actor.type === "person" ? (actor.from === "os" ? undefined : actor.from) : token;
-  return more === undefined ? [] : [...(write ? [] : [null, null, null]), at(more)];
+  const end = [
+    ...writtenLists.map((list) => write && listAt(write[list])),
+    more && textAt(JSON.stringify(more)),
+    version,
+    byName && 1,
+    canaries && listAt(canaries),
+  ];
+  return end.slice(0, end.findLastIndex((one) => one !== undefined) + 1);
 }
-
-/** What comes behind the first 16, if an entry has it: all of it before a list of canaries. */
-function withEnd(
-  { version, byName, canaries }: AuditEntry,
-  rest: readonly (number | null)[],
-): readonly (number | null)[] {
-  if (version === undefined && byName === undefined && canaries === undefined) return rest;
-  const end = [...rest, ...new Array<null>(4 - rest.length).fill(null), version ?? null];
-  return byName === undefined && canaries === undefined ? end : [...end, byName ? 1 : null];
-}
-
-function writtenOf({ write }: AuditEntry, at: (list: readonly string[]) => number): number[] {
-  return write === undefined ? [] : writtenLists.map((list) => at(write[list]));
-}
-
 function actorOf(type: string, who: string, more: string | undefined): Actor {
   if (type === "key" || type === "trust") return { type, id: who };
   if (type === "person") return { type, name: who, from: more === undefined ? "os" : originOf(more) };

@@ -334,8 +334,8 @@ export const trees: readonly Proof[] = [
     edits: [
       [
         "src/record/leaf.ts",
-        "Buffer.concat([salt, Buffer.from(canonicalJson(entry))])",
-        "Buffer.concat([salt.subarray(0, 0), Buffer.from(canonicalJson(entry))])",
+        "Buffer.concat([salt, Buffer.from(JSON.stringify(sorted(entry)))])",
+        "Buffer.concat([salt.subarray(0, 0), Buffer.from(JSON.stringify(sorted(entry)))])",
       ],
     ],
     fails: ["unit/leaf", "is that of another program: one read"],

@@ -24,14 +24,18 @@ type ToldFailure = { readonly code: FailureCode; readonly message: string };
  */
 export function failureFor(audience: Audience, error: unknown): ToldFailure {
   const isPerson = audience === "person";
-  const refused = refusedIn(error);
+  // A Refused explains more than the code of its cause, or the Fault that it caused.
+  const refused = error instanceof Fault ? error.cause : error;
   // What is missing or there already on this host is not what they asked for.
   if (isPerson && refused instanceof HostRefused) {
     return { code: refused.kind === "conflict" ? "conflict" : "unavailable", message: refused.forPersons };
   }
-  if (refused !== undefined) return { code: refused.kind, message: refused.message };
-  if (isConfiguration(error)) return { code: "unavailable", message: isPerson ? unusable : error.message };
-  if (isMisuse(error)) return { code: "invalid", message: error.message };
+  if (refused instanceof Refused) return { code: refused.kind, message: refused.message };
+  if (error instanceof Problem && error.code === "invalid_configuration") {
+    return { code: "unavailable", message: isPerson ? unusable : error.message };
+  }
+  // An operation refuses what it was given, in the words of a command.
+  if (error instanceof Problem && error.exitCode === exits.usage) return { code: "invalid", message: error.message };
   const known = knownFailure(error);
   if (known !== undefined) {
     return { code: known.code, message: (isPerson ? known.forPersons : undefined) ?? known.message };
@@ -39,22 +43,6 @@ export function failureFor(audience: Audience, error: unknown): ToldFailure {
   const what = `Something failed inside Keyhole (${nameOf(error)})`;
   const todo = isPerson ? ": tell an operator, who can report it." : ". Please report it.";
   return { code: "internal_error", message: what + todo };
-}
-
-/** A Refused explains more than the code of its cause, or the Fault that it caused. */
-function refusedIn(error: unknown): Refused | undefined {
-  const refused = error instanceof Fault ? error.cause : error;
-  return refused instanceof Refused ? refused : undefined;
-}
-
-/** Whether a setting of this host is wrong. */
-function isConfiguration(error: unknown): error is Problem {
-  return error instanceof Problem && error.code === "invalid_configuration";
-}
-
-/** Whether an operation refuses what it was given, in the words of a command. */
-function isMisuse(error: unknown): error is Problem {
-  return error instanceof Problem && error.exitCode === exits.usage;
 }
 
 /** What an operator is told of a failure that has a code, and others if that is something else. */

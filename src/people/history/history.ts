@@ -30,13 +30,11 @@ export type VersionRecord = NamesWritten & {
  * @param name - only the versions that wrote this item, and of their names only this one
  * @returns `earlier`: the kept version that has the item's value from before them, if there is one
  */
-export async function listHistory(admin: AdminContext, { where, environment, kind }: SetAt, name?: string) {
-  const descriptor = descriptorOf(kind);
-  const project = await findProject(admin, where, "see", [environment]);
-  const of = { project, descriptor, environment };
+export async function listHistory(admin: AdminContext, set: SetAt, name?: string) {
+  const of = await findToSee(admin, set);
   const current = await findSet(admin, of);
   const { records, unverified } = await readRecords(admin, of, current);
-  const what = `the ${kind} of ${where} in ${environment}`;
+  const what = `the ${set.kind} of ${set.where} in ${set.environment}`;
   const warnings = unverified.map((version) => `Version ${version} is not listed: its record was changed with SQL.`);
   if (current === undefined)
     warnings.push(`${what[0]?.toUpperCase()}${what.slice(1)} were deleted or changed with SQL.`);
@@ -55,14 +53,8 @@ export async function listHistory(admin: AdminContext, { where, environment, kin
 }
 
 /** The versions of one item, newest first, and `earlier` as in {@link listHistory}. */
-export async function listItemHistory(
-  admin: AdminContext,
-  { where, environment, kind }: SetAt,
-  name: string,
-): Promise<ItemHistory> {
-  const descriptor = descriptorOf(kind);
-  const project = await findProject(admin, where, "see", [environment]);
-  const of = { project, descriptor, environment };
+export async function listItemHistory(admin: AdminContext, set: SetAt, name: string) {
+  const of = await findToSee(admin, set);
   const { sets: s } = admin.database.tables;
   const [stored] = await admin.database.db
     .select({ version: s.version, listingMac: s.listingMac })
@@ -72,15 +64,15 @@ export async function listItemHistory(
   return ofItem(admin, of, records, name);
 }
 
+async function findToSee(admin: AdminContext, { where, environment, kind }: SetAt) {
+  const project = await findProject(admin, where, "see", [environment]);
+  return { project, descriptor: descriptorOf(kind), environment };
+}
+
 /** The versions that wrote an item, newest first. `earlier`: the kept version with its value from before them. */
 export type ItemHistory = { readonly versions: readonly VersionRecord[]; readonly earlier?: number | undefined };
 
-async function ofItem(
-  admin: AdminContext,
-  of: SetName,
-  records: readonly VersionRecord[],
-  name: string,
-): Promise<ItemHistory> {
+async function ofItem(admin: AdminContext, of: SetName, records: readonly VersionRecord[], name: string) {
   const only = (names: readonly string[]) => names.filter((one) => one === name);
   const versions = records
     .map(({ version, at, actor, added, changed, deleted }) => {

@@ -26,28 +26,8 @@ import { namesOf, readRecords, type SetAt, type VersionRecord } from "./history.
 
 /* Two ways to revert a set: to an earlier version, or of what one version changed. */
 
-/** Names that a rollback or undo writes, and the version that was current when it was planned. */
-type RevertPlan = NamesWritten & { readonly from: number };
-
 /** Who wrote a version. Null: its record was changed with SQL. */
 export type Writer = { readonly version: number; readonly by: string | null };
-
-/** What a rollback does. */
-export type Rollback = RevertPlan & {
-  readonly to: number;
-  /** Only this item gets what it was in that version. */
-  readonly name?: string | undefined;
-  /** The versions in between, oldest first: what they wrote is taken back. */
-  readonly between: readonly Writer[];
-};
-
-/** What taking back one change does. */
-export type Undo = RevertPlan & {
-  readonly version: number;
-  readonly by: string;
-  /** The names that stay, because somebody has written them since: the newest version that did. */
-  readonly left: readonly { readonly name: string; readonly version: number; readonly by: string }[];
-};
 
 /**
  * A rollback: an earlier version of a set becomes its next one. Items that both versions have in common stay as they are.
@@ -55,62 +35,7 @@ export type Undo = RevertPlan & {
  *   `conflict` if something does not open, `ambiguous`; `bound` if the project would have too many files
  */
 export function planRollback(admin: AdminContext, set: SetAt, to: number, name?: string) {
-  return revert(admin, set, revertTo(to, name));
-}
-
-/**
- * Taking back one version's changes: the names that nobody has written since become what they were before it. No value
- * is compared, so it tells nothing about any.
- * @throws Refused `invalid` if the version changed nothing, or nothing is left to take back; `not_found` if it, or the
- *   version before it, is not kept; `conflict` if something does not open, or if SQL changed the record of a version
- *   since; `bound` if the project would have too many files
- */
-export function planUndo(admin: AdminContext, set: SetAt, version: number) {
-  return revert(admin, set, revertOf(version));
-}
-
-/** @throws Refused `invalid` if somebody has written all names since */
-function requireAnyLeft({ version, left }: Pick<Undo, "version" | "left">, changes: SetChanges): void {
-  if (changes.size > 0) return;
-  const words = `Nothing of version ${version} is left to undo: all that it changed has been written again since`;
-  const who = left.slice(0, 3).map(({ name, version, by }) => `${name} in version ${version} by ${by}`);
-  const others = left.length > 3 ? `, and ${left.length - 3} more` : "";
-  throw new Refused("invalid", `${words} (${who.join(", ")}${others}). Nothing was changed.`);
-}
-
-/** The plan names items, so it takes `see`, too. */
-const rights = ["see", "write"] as const;
-
-/** The current version, verified and opened. */
-type Current = { readonly verified: VerifiedSet; readonly before: OpenSet };
-
-/** Finds out the changes that carry a plan out, and the plan with the names that they write. */
-type FindRevert<Plan> = (
-  admin: AdminContext,
-  current: Current,
-  now: number,
-) => Promise<{ readonly changes: SetChanges; readonly planOf: (names: NamesWritten) => Plan }>;
-
-async function revert<Plan>(admin: AdminContext, { where, environment, kind }: SetAt, find: FindRevert<Plan>) {
-  const descriptor = descriptorOf(kind);
-  const project = await findToChange(admin, where, rights, [environment]);
-  const of = { project, descriptor, environment };
-  const verified = await requireSet(admin, of);
-  const before = openItems(of, verified);
-  const { changes, planOf } = await find(admin, { verified, before }, project.now);
-  const outcomeOf = (writes: ReadonlyMap<Environment, PlannedSet>) => {
-    const write = writes.get(environment) as PlannedSet;
-    const { added, changed, deleted, version } = write;
-    const warnings = descriptor.warningsOf(where, environment, write);
-    return { plan: planOf({ added, changed, deleted }), version, warnings };
-  };
-  const plan = { changes: new Map([[before, changes]]), outcomeOf, looked: [{ set: before }] };
-  return planItems(admin, project, descriptor, plan, { action: "rollback", kinds: everyKind });
-}
-
-/** Reverts to an earlier version, or with a name only that item. */
-function revertTo(to: number, name: string | undefined): FindRevert<Rollback> {
-  return async (admin, { verified, before }, now) => {
+  return revert(admin, set, async (admin, { verified, before }, now) => {
     const { version: from, project, descriptor, environment } = before;
     requireFreshToCompare(admin, placeOf(project), [environment]);
     if (from === to) throw new Refused("invalid", `Version ${to} is the current version: nothing was changed.`);
@@ -140,12 +65,18 @@ function revertTo(to: number, name: string | undefined): FindRevert<Rollback> {
     }
     const planOf = (names: NamesWritten) => ({ from, to, name, ...names, between });
     return { changes, planOf };
-  };
+  });
 }
 
-/** Reverts what one version changed, for the names that nobody has written since. */
-function revertOf(version: number): FindRevert<Undo> {
-  return async (admin, { verified, before }, now) => {
+/**
+ * Taking back one version's changes: the names that nobody has written since become what they were before it. No value
+ * is compared, so it tells nothing about any.
+ * @throws Refused `invalid` if the version changed nothing, or nothing is left to take back; `not_found` if it, or the
+ *   version before it, is not kept; `conflict` if something does not open, or if SQL changed the record of a version
+ *   since; `bound` if the project would have too many files
+ */
+export function planUndo(admin: AdminContext, set: SetAt, version: number) {
+  return revert(admin, set, async (admin, { verified, before }, now) => {
     const { version: from } = before;
     const { records } = await readRecords(admin, before, verified);
     const undone = records.find((one) => one.version === version);
@@ -171,10 +102,54 @@ function revertOf(version: number): FindRevert<Undo> {
     const earlier = isOpened ? (await openVersion(admin, before, version - 1)).items : new Map<string, Item>();
     const wanted = new Map(back.map((name) => [name, earlier.get(name)]));
     const changes = await changesOf(admin, before, wanted, version - 1, now);
-    requireAnyLeft({ version, left }, changes);
+    requireAnyLeft(version, left, changes);
     const by = undone.actor.name;
     return { changes, planOf: (names) => ({ from, version, by, ...names, left }) };
+  });
+}
+
+/** Writers of names since: the newest version that wrote each. */
+type Left = readonly { readonly name: string; readonly version: number; readonly by: string }[];
+
+/** @throws Refused `invalid` if somebody has written all names since */
+function requireAnyLeft(version: number, left: Left, changes: SetChanges): void {
+  if (changes.size > 0) return;
+  const words = `Nothing of version ${version} is left to undo: all that it changed has been written again since`;
+  const who = left.slice(0, 3).map(({ name, version, by }) => `${name} in version ${version} by ${by}`);
+  const others = left.length > 3 ? `, and ${left.length - 3} more` : "";
+  throw new Refused("invalid", `${words} (${who.join(", ")}${others}). Nothing was changed.`);
+}
+
+/** The plan names items, so it takes `see`, too. */
+const rights = ["see", "write"] as const;
+
+/** The current version, verified and opened. */
+type Current = { readonly verified: VerifiedSet; readonly before: OpenSet };
+
+/** @param find - the changes that carry a plan out, and the plan with the names that they write */
+async function revert<Plan>(
+  admin: AdminContext,
+  { where, environment, kind }: SetAt,
+  find: (
+    admin: AdminContext,
+    current: Current,
+    now: number,
+  ) => Promise<{ readonly changes: SetChanges; readonly planOf: (names: NamesWritten) => Plan }>,
+) {
+  const descriptor = descriptorOf(kind);
+  const project = await findToChange(admin, where, rights, [environment]);
+  const of = { project, descriptor, environment };
+  const verified = await requireSet(admin, of);
+  const before = openItems(of, verified);
+  const { changes, planOf } = await find(admin, { verified, before }, project.now);
+  const outcomeOf = (writes: ReadonlyMap<Environment, PlannedSet>) => {
+    const write = writes.get(environment) as PlannedSet;
+    const { added, changed, deleted, version } = write;
+    const warnings = descriptor.warningsOf(where, environment, write);
+    return { plan: planOf({ added, changed, deleted }), version, warnings };
   };
+  const plan = { changes: new Map([[before, changes]]), outcomeOf, looked: [{ set: before }] };
+  return planItems(admin, project, descriptor, plan, { action: "rollback", kinds: everyKind });
 }
 
 function writerOf({ version, actor }: VersionRecord) {
