@@ -120,21 +120,9 @@ export async function verifyTree(context: CommandContext, keys: readonly Verifie
 }
 
 /** What was found in a file of proofs. */
-type Checked = {
-  readonly first: Proved | undefined;
-  readonly entries: number;
-  readonly fromAt: number;
-  readonly toAt: number;
-  /** At most 100 sentences, each of one line of the file. */
-  readonly wrong: readonly string[];
-  readonly moreWrong: number;
-};
+type Checked = Awaited<ReturnType<typeof checkAll>>;
 
-async function checkAll(
-  lines: AsyncIterable<Uint8Array>,
-  keys: readonly Verifier[],
-  witnesses: readonly Verifier[],
-): Promise<Checked> {
+async function checkAll(lines: AsyncIterable<Uint8Array>, keys: readonly Verifier[], witnesses: readonly Verifier[]) {
   const wrong: string[] = [];
   let [number, moreWrong, entries, fromAt, toAt] = [0, 0, 0, Number.POSITIVE_INFINITY, 0];
   let first: Proved | undefined;

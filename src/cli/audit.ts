@@ -151,10 +151,7 @@ const followDeadlineMs = 10_000;
  * Prints the newest entries and then new ones, a line each, until Ctrl-C or until the reader closes the output. If the
  * connection is lost after the first entries, another one continues where it stopped.
  */
-async function followAudit(
-  context: CommandContext,
-  filter: AuditFilter & { readonly limit: number | undefined },
-): Promise<void> {
+async function followAudit(context: CommandContext, filter: AuditFilter & { readonly limit: number | undefined }) {
   const stop = new AbortController();
   using _ = onInterrupt(() => stop.abort());
   // sshd does not say that a session has ended: the process would go on for ever.

@@ -56,11 +56,7 @@ const exportAll = processCommand({
 });
 
 /** Writes each file before it asks for the next one. @param goOn - throws to stop */
-async function placeAll(
-  folder: string,
-  files: AsyncGenerator<ExportedFile, Exported>,
-  goOn: () => void,
-): Promise<Exported> {
+async function placeAll(folder: string, files: AsyncGenerator<ExportedFile, Exported>, goOn: () => void) {
   using root = new Root(folder);
   for (;;) {
     const next = await files.next();

@@ -4,9 +4,9 @@ import { type Api, Client, type KeptReceipt } from "../client/client.ts";
 import { azureTokens, googleTokens } from "../client/cloud-token.ts";
 import { commandTokens } from "../client/command-token.ts";
 import { runnerTokens } from "../client/runner-token.ts";
-import { isToken, type TokenSource, tokensOf } from "../client/token-giver.ts";
+import { isToken, tokensOf } from "../client/token-giver.ts";
 import type { Source } from "../client/variables.ts";
-import { type Credential, isApiKey, parseApiRoot } from "../client/wire.ts";
+import { isApiKey, parseApiRoot } from "../client/wire.ts";
 import { environments, isEnvironment, slugPattern } from "../core/names.ts";
 import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { warnOfReaders } from "../core/settings/secret-file.ts";
@@ -177,12 +177,7 @@ function parseApiKey(source: string, text: string): string {
 }
 
 /** Gives the API key, or the token that KEYHOLE_OIDC points to. A token file is read again for each request. */
-async function readCredential(
-  context: CommandContext,
-  flag: string | undefined,
-  origin: string,
-  timeoutMs: number,
-): Promise<Credential> {
+async function readCredential(context: CommandContext, flag: string | undefined, origin: string, timeoutMs: number) {
   const { KEYHOLE_OIDC: setting, KEYHOLE_API_KEY: key, KEYHOLE_API_KEY_FILE: file } = context.env;
   if (flag !== undefined || setting === undefined) {
     const text = await readApiKey(context, flag);
@@ -205,13 +200,7 @@ async function readCredential(
 }
 
 /** A source that is asked again. @param rest - the audience, or the program */
-function sourceOf(
-  context: CommandContext,
-  kind: string,
-  rest: string,
-  origin: string,
-  timeoutMs: number,
-): TokenSource | undefined {
+function sourceOf(context: CommandContext, kind: string, rest: string, origin: string, timeoutMs: number) {
   const asked = { env: context.env, audience: rest || origin, timeoutMs };
   const readFile = (setting: string, path: string) => readToken(context, `The file of ${setting}`, path);
   if (kind === "github") return runnerTokens(asked);

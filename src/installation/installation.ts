@@ -68,11 +68,7 @@ export type Consent = {
  * @throws Refused `unavailable` if the database cannot be reached, or is of an older or a newer program, `not_found` if
  *   there is no installation, `exists` if a root key lies there without a database
  */
-export function openInstallation(
-  config: Config,
-  say: (line: string) => void,
-  consent: Consent = { begin: true },
-): Promise<Installation> {
+export function openInstallation(config: Config, say: (line: string) => void, consent: Consent = { begin: true }) {
   const { postgres } = config;
   if (postgres === undefined) return openEmbedded(config, say, consent);
   for (const path of postgres.secretFiles) warnOfReaders("The secret file", path, say);
@@ -238,10 +234,7 @@ function older({ dialect }: Database): OlderTables {
  * Undefined if there is none, or if the data folder may be somebody else's.
  * @param use - `serve` for what must be quick, `notary` for what reads much
  */
-export function openWithoutKeys(
-  { postgres, dataFolder }: Config,
-  use: "serve" | "notary" = "serve",
-): Database | undefined {
+export function openWithoutKeys({ postgres, dataFolder }: Config, use: "serve" | "notary" = "serve") {
   if (postgres !== undefined) return openPostgres(new Servers(postgres.servers), use);
   const path = join(dataFolder, "keyhole.db");
   return existsSync(path) && isPrivate(dataFolder) ? openSqlite(path, use) : undefined;

@@ -19,11 +19,7 @@ export async function systemKeyRows(database: Database): Promise<Map<string, Sys
 export type SystemKeys = Readonly<Record<SystemKeyPurpose, Uint8Array>>;
 
 /** Opens the system keys; makes them in a new database. @returns also what the database seals: see {@link sealFormat} */
-export async function openSystemKeys(
-  database: Database,
-  keyring: Keyring,
-  source: string,
-): Promise<{ readonly systemKeys: SystemKeys; readonly format: number }> {
+export async function openSystemKeys(database: Database, keyring: Keyring, source: string) {
   let rows = await systemKeyRows(database);
   if (purposes.some((purpose) => !rows.has(purpose))) {
     const made = purposes.map((purpose) => ({

@@ -110,11 +110,7 @@ export class Journal {
     return this.#record(entries, read, condition);
   }
 
-  async #record(
-    entries: readonly AuditEntry[],
-    read?: JobRead,
-    condition?: AppendCondition,
-  ): Promise<string | undefined> {
+  async #record(entries: readonly AuditEntry[], read?: JobRead, condition?: AppendCondition) {
     const [some] = entries;
     if (some === undefined) return undefined;
     const sinceMs = performance.now();

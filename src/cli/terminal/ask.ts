@@ -26,10 +26,7 @@ export function askAt(context: CommandContext, { asks }: Pick<Words, "asks">, ye
 }
 
 /** Shows what a person reads before they type a value. */
-export async function showFirst(
-  context: CommandContext,
-  { shows, warnings = [] }: Pick<Plan, "shows" | "warnings">,
-): Promise<void> {
+export async function showFirst(context: CommandContext, { shows, warnings = [] }: Pick<Plan, "shows" | "warnings">) {
   // With --json, stderr must be one document if the rest fails.
   if (context.json || shows === undefined || !("facts" in shows)) return;
   const { stderr } = context.terminal;

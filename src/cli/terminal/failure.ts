@@ -45,10 +45,7 @@ export async function complain(context: CommandContext, problem: Problem): Promi
 }
 
 /** With --json, stderr holds one document if the command fails. So the messages of `work` wait for its outcome. */
-export async function holdNotes<T>(
-  context: CommandContext,
-  work: (say: CommandContext["say"]) => Promise<T>,
-): Promise<T> {
+export async function holdNotes<T>(context: CommandContext, work: (say: CommandContext["say"]) => Promise<T>) {
   const notes: string[] = [];
   try {
     const result = await work(context.json ? (line) => notes.push(line) : context.say);

@@ -5,12 +5,7 @@ import { readHidden } from "./terminal.ts";
 import type { CommandContext } from "./verb.ts";
 
 /** Reads a local file, or stdin for `-`. @param what - its name in messages */
-export async function readLocal(
-  context: CommandContext,
-  path: string,
-  bytesMax: number,
-  what = localName(path),
-): Promise<Buffer> {
+export async function readLocal(context: CommandContext, path: string, bytesMax: number, what = localName(path)) {
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {

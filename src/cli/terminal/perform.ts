@@ -82,12 +82,7 @@ async function readAfter(row: Operation, given: Readonly<Record<string, unknown>
 }
 
 /** Runs an operation whose secret goes to a file. It does not run if the file cannot be written. */
-async function runInto(
-  context: CommandContext,
-  path: string,
-  force: boolean,
-  run: () => Promise<Outcome>,
-): Promise<Outcome> {
+async function runInto(context: CommandContext, path: string, force: boolean, run: () => Promise<Outcome>) {
   let outcome: Outcome | undefined;
   const fill = async (draft: string) => {
     outcome = await run();

@@ -18,12 +18,7 @@ export type Terminal = {
  * @param screen - cells of text are cut to fit this width, except the first of each row; ids and times stay whole
  * @param colour - whether to show the word `revoked` in red
  */
-export function* table(
-  rows: Iterable<readonly string[]>,
-  columns: readonly Column[],
-  screen?: number,
-  colour = false,
-): Generator<string> {
+export function* table(rows: Iterable<readonly string[]>, columns: readonly Column[], screen?: number, colour = false) {
   const widths = columns.map(({ width }) => width);
   if (screen !== undefined) shrink(widths, columns, screen - gap.length * (widths.length - 1));
   for (const row of rows) {
@@ -37,11 +32,7 @@ export function* table(
  * A line for each label with its text. Longer text continues in its own column, so no part of it can look like a
  * label.
  */
-export function block(
-  rows: readonly (readonly [label: string, text: string])[],
-  screen: number,
-  colour = false,
-): string {
+export function block(rows: readonly (readonly [label: string, text: string])[], screen: number, colour = false) {
   const indent = Math.max(...rows.map(([label]) => Bun.stringWidth(label))) + gap.length;
   return rows
     .map(([label, text]) => {

@@ -26,11 +26,7 @@ export const formats: readonly Format[] = [...textFormats, "github"];
 export const dataFormats: readonly Format[] = ["json", "yaml", "toml", "csv", "tfvars"];
 
 /** Variables as text. @throws Problem that names those it cannot carry */
-export function renderPulled(
-  format: TextFormat,
-  variables: readonly NamedValue[],
-  say: (line: string) => void,
-): string {
+export function renderPulled(format: TextFormat, variables: readonly NamedValue[], say: (line: string) => void) {
   const [limit, write] = writers[format];
   return carrying(format, limit, () => write(variables, say));
 }

@@ -35,11 +35,7 @@ export function warnOfReaders(what: string, path: string, say: (line: string) =>
  * group may be what lets this process read it, as in a volume of Kubernetes with `fsGroup`.
  * @param groups - of this process
  */
-export function adviceFor(
-  { mode, uid, gid }: FileAccess,
-  ownUid: number,
-  groups: readonly number[],
-): string | undefined {
+export function adviceFor({ mode, uid, gid }: FileAccess, ownUid: number, groups: readonly number[]) {
   const isOurs = uid === ownUid;
   const others = !isOurs && groups.includes(gid) ? 0o007 : 0o077;
   if ((mode & others) === 0) return undefined;

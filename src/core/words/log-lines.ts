@@ -16,10 +16,7 @@ export async function* logEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenera
 }
 
 /** The lines of a text of any length. @param bytesMax - how much is kept of each; by default, enough for an event */
-export async function* linesOf(
-  chunks: AsyncIterable<Uint8Array>,
-  bytesMax: number = 64 * 1024,
-): AsyncGenerator<Buffer> {
+export async function* linesOf(chunks: AsyncIterable<Uint8Array>, bytesMax: number = 64 * 1024) {
   let [parts, length]: [Uint8Array[], number] = [[], 0];
   const keep = (bytes: Uint8Array) => {
     if (length === bytesMax) return;

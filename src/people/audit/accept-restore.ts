@@ -53,10 +53,7 @@ export const acceptRestore = operation({
 
 type RestoredDatabase = { readonly segments: number; readonly commands: number; readonly acceptedAt: number };
 
-async function accept(
-  admin: AdminContext,
-  { segments: size, commands, acceptedAt }: RestoredDatabase,
-): Promise<Outcome> {
+async function accept(admin: AdminContext, { segments: size, commands, acceptedAt }: RestoredDatabase) {
   const permit = Permit.operator(admin);
   const { checkpoint, database, keyring, systemKeys, now } = admin;
   const before = counted(size, "leaf", "leaves");

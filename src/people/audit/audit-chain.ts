@@ -256,11 +256,7 @@ export type Pruned = {
  * @param unverified - whether to delete even what does not verify
  * @throws Refused `unavailable` if others use the table for too long, or the notary is behind
  */
-export async function planPruning(
-  admin: AdminContext,
-  keepMs: number,
-  unverified = false,
-): Promise<Verified | { readonly pruned: Pruned; readonly apply: () => Promise<void> }> {
+export async function planPruning(admin: AdminContext, keepMs: number, unverified = false) {
   Permit.operator(admin);
   const { database, systemKeys } = admin;
   await makeAuditMonths(database, admin.now());

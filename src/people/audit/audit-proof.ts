@@ -82,12 +82,12 @@ export async function proveAudit(admin: AdminContext, name: string): Promise<Ent
     throw new Refused("bound", `${name} has more than ${entriesMax} entries: \`audit export --proofs\` proves many.`);
   }
   const { lane, firstSeq: from } = await findSegment(admin, named.lane, firstSeq);
-  const prover = await openProver(admin);
+  const prove = await openProver(admin);
   const proofs: EntryProof[] = [];
   for await (const segment of segmentsByLane(admin.database, {}, { lane, seq: from })) {
     if (segment.firstSeq > lastSeq) break;
     const asked = seenSeqs(admin, segment).filter((seq) => seq >= firstSeq && seq <= lastSeq);
-    const found = await prover.prove(segment, asked);
+    const found = await prove(segment, asked);
     if (found === undefined) {
       throw new Refused("unavailable", `${name} is in no signed head yet: the notary takes it in within a minute.`);
     }
@@ -108,11 +108,11 @@ export async function* provenPages(
   left: (entries: number) => void,
   noteDamage: NoteDamage,
 ): AsyncGenerator<EntryProof[]> {
-  const prover = await openProver(admin);
+  const prove = await openProver(admin);
   for await (const page of auditSegments(admin, filter, noteDamage, "oldest first")) {
     for (const { segment, records } of page) {
       const seqs = records.map(({ seq }) => seq);
-      const proofs = await prover.prove(segment, seqs);
+      const proofs = await prove(segment, seqs);
       if (proofs === undefined) left(seqs.length);
       else yield proofs;
     }
@@ -122,20 +122,13 @@ export async function* provenPages(
 /** As many as one answer leaves. */
 const entriesMax = 1000;
 
-/** Proves entries against signed heads. */
-type Prover = {
-  /**
-   * @param seqs - of the segment's entries that are to be proved
-   * @returns undefined if the segment is in no signed head; each is checked as those who get it check it
-   * @throws Refused `conflict` if the segment is not the one of the tree, or the tree's head is not signed
-   */
-  readonly prove: (segment: Segment, seqs: readonly number[]) => Promise<EntryProof[] | undefined>;
-};
-
 /**
- * A prover against the newest head that a witness has signed, and for what came later against the newest head of all.
+ * Proves entries against the newest head that a witness has signed, and what came later against the newest head of all.
+ * @returns what proves these of a segment's entries. It returns undefined if the segment is in no signed head, checks each
+ *   proof as those who get it check it, and throws Refused `conflict` if the segment is not the one of the tree, or the
+ *   tree's head is not signed
  */
-async function openProver({ database, keyring, systemKeys }: AdminContext): Promise<Prover> {
+async function openProver({ database, keyring, systemKeys }: AdminContext) {
   const { head: newest } = await treeEnd(database);
   const signed = newest === undefined ? new Map() : await newestCosigned(database, newest.size);
   const cosigned = signed.size === 0 ? undefined : await headFrom(database, Math.max(...signed.values()));
@@ -145,38 +138,36 @@ async function openProver({ database, keyring, systemKeys }: AdminContext): Prom
   // Segments of one leaf follow each other.
   let made: { readonly leaf: number; readonly tree: Leaf | undefined } | undefined;
   const check = proofChecker((await findVerifiers(database, keyring, systemKeys.audit)).signers);
-  return {
-    prove: async (segment, seqs) => {
-      if (seqs.length === 0) return [];
-      const stored = await leafHolding(database, segment.lane, segment.lastSeq);
-      const at = heads.findIndex(({ size }) => stored !== undefined && stored.leaf < size);
-      const head = heads[at];
-      if (head === undefined || stored === undefined) return undefined;
-      const { leaf } = stored;
-      const tree = made?.leaf === leaf ? made.tree : await makeLeaf(database, saltKey, stored);
-      made = { leaf, tree };
-      const path = await pathOf(database, head, leaf);
-      if (tree === undefined || !verifyInclusion(leafHash(tree.text), leaf, head, path)) throw notInTree(segment);
-      const proof = encodeTreeProof(leaf, path, notes[at] ?? "");
-      const entries = decodeEntries(segment) ?? [];
-      return Promise.all(
-        seqs.map(async (seq) => {
-          const proved = {
-            format: proofFormat,
-            receipt: receiptName({ lane: segment.lane, firstSeq: seq, lastSeq: seq }),
-            entry: { ...(entries[seq - segment.firstSeq] as AuditEntry), at: segment.at },
-            salt: entrySalt(saltKey, segment.lane, seq).toString("base64"),
-            path: (await tree.prove(seq)).map((hash) => hash.toString("base64")),
-            segment: tree.text,
-            proof,
-          } as const;
-          const found = check(proved);
-          if ("wrong" in found)
-            throw new Refused("conflict", cannotProve(segment, `the proof would not hold: ${found.wrong}`));
-          return proved;
-        }),
-      );
-    },
+  return async (segment: Segment, seqs: readonly number[]): Promise<EntryProof[] | undefined> => {
+    if (seqs.length === 0) return [];
+    const stored = await leafHolding(database, segment.lane, segment.lastSeq);
+    const at = heads.findIndex(({ size }) => stored !== undefined && stored.leaf < size);
+    const head = heads[at];
+    if (head === undefined || stored === undefined) return undefined;
+    const { leaf } = stored;
+    const tree = made?.leaf === leaf ? made.tree : await makeLeaf(database, saltKey, stored);
+    made = { leaf, tree };
+    const path = await pathOf(database, head, leaf);
+    if (tree === undefined || !verifyInclusion(leafHash(tree.text), leaf, head, path)) throw notInTree(segment);
+    const proof = encodeTreeProof(leaf, path, notes[at] ?? "");
+    const entries = decodeEntries(segment) ?? [];
+    return Promise.all(
+      seqs.map(async (seq) => {
+        const proved = {
+          format: proofFormat,
+          receipt: receiptName({ lane: segment.lane, firstSeq: seq, lastSeq: seq }),
+          entry: { ...(entries[seq - segment.firstSeq] as AuditEntry), at: segment.at },
+          salt: entrySalt(saltKey, segment.lane, seq).toString("base64"),
+          path: (await tree.prove(seq)).map((hash) => hash.toString("base64")),
+          segment: tree.text,
+          proof,
+        } as const;
+        const found = check(proved);
+        if ("wrong" in found)
+          throw new Refused("conflict", cannotProve(segment, `the proof would not hold: ${found.wrong}`));
+        return proved;
+      }),
+    );
   };
 }
 

@@ -1,24 +1,20 @@
 import type { Verifier } from "../../record/note.ts";
 import { leavesInOrder, monthsInOrder } from "../../record/store/tree.ts";
-import { type SignedHead, treeEnd } from "../../record/store/tree-end.ts";
+import { treeEnd } from "../../record/store/tree-end.ts";
 import { cosignaturesInOrder, headsInOrder, lastCosigned } from "../../record/store/tree-search.ts";
-import { type TreeVerified, TreeWalk } from "../../record/tree-walk.ts";
+import { TreeWalk } from "../../record/tree-walk.ts";
 import type { Database } from "../../store/database.ts";
-
-/** What was found, and the newest signed head: the tree is known up to there. */
-type Walked = TreeVerified & {
-  readonly head: SignedHead | undefined;
-};
 
 /**
  * Verifies the tree and all of its signed heads. It needs no secret, and of the database only the tables of the tree.
  * @param progress - called now and then with the number of leaves so far
+ * @returns what was found, and the newest signed head: the tree is known up to there
  */
 export async function verifyPublic(
   database: Database,
   log: readonly Verifier[],
   progress: (leaves: number) => void = () => {},
-): Promise<Walked> {
+) {
   // What a notary appends from here on is left out. A signature of a witness is never there before its head.
   const cosigned = await lastCosigned(database);
   const { size, head: newest } = await treeEnd(database);

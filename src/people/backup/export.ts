@@ -65,11 +65,7 @@ export async function* exportOrganization(
 }
 
 /** Opens a set with the items that may be shown on record as revealed, and those for machines only left out. */
-function revealSet(
-  admin: AdminContext,
-  of: SetOf,
-  withMachinesOnly: boolean,
-): Promise<{ readonly set: OpenSet; readonly hidden: readonly string[] }> {
+function revealSet(admin: AdminContext, of: SetOf, withMachinesOnly: boolean) {
   const { project } = of;
   return writing(admin, project.permit, async (admin) => {
     const found = await requireSet(admin, of);

@@ -23,9 +23,7 @@ export function actorOf(env: Readonly<Record<string, string | undefined>>): stri
  * The account that called sudo, if a process above this one is sudo: root's, and of that name. On Linux alone, and if
  * processes of others are shown.
  */
-export function callerOfSudo(
-  statusOf = (pid: string) => readFileSync(`/proc/${pid}/status`, "utf8"),
-): number | undefined {
+export function callerOfSudo(statusOf = (pid: string) => readFileSync(`/proc/${pid}/status`, "utf8")) {
   let belowSudo = false;
   for (let pid = "self"; pid !== "0"; ) {
     const status = attempt(() => statusOf(pid));

@@ -122,11 +122,7 @@ export type ReadInput = {
 };
 
 /** Bytes of a file that an argument or an option names, `-` for stdin. */
-export function file<const Flags extends string>(
-  flags: Flags,
-  help: string,
-  source: ReadWords,
-): Input<Maybe<Flags, ReadInput>> {
+export function file<const Flags extends string>(flags: Flags, help: string, source: ReadWords) {
   return { flags, help, source } as Input<Maybe<Flags, ReadInput>>;
 }
 

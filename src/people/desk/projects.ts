@@ -125,12 +125,7 @@ export async function nearestProject(
 }
 
 /** Absent and forbidden have the same answer. */
-function noRight(
-  where: string,
-  needed: readonly Right[],
-  among: readonly Environment[] | undefined,
-  nearest: string,
-): Refused {
+function noRight(where: string, needed: readonly Right[], among: readonly Environment[] | undefined, nearest: string) {
   const places = among?.length === environments.length ? "every environment" : among?.join(" and ");
   const there = places === undefined ? "" : ` in ${places}`;
   const words = `There is no project ${JSON.stringify(where)} where you have the right to`;

@@ -30,11 +30,7 @@ export async function showContent(
 }
 
 /** A content, opened for what shows it to nobody; undefined if it is missing or does not open. The caller zeroes it. */
-export async function openContent(
-  admin: AdminContext,
-  projectId: string,
-  { id, size, sha256 }: ContentIdentity,
-): Promise<Buffer | undefined> {
+export async function openContent(admin: AdminContext, projectId: string, { id, size, sha256 }: ContentIdentity) {
   const { fileContents: c, dataKeys: d } = admin.database.tables;
   const [row] = await admin.database.db
     .select({ content: c, dataKey: d })
@@ -64,11 +60,7 @@ export function sealContent(
 type ListedContent = { readonly entry: ContentEntry; readonly what: string };
 
 /** The contents that a project's listings name, kept versions included, by id; and the damaged listings, in words. */
-export async function findListed(
-  admin: AdminContext,
-  project: FoundProject,
-  kinds: readonly KindDescriptor[],
-): Promise<{ readonly contents: ReadonlyMap<string, ListedContent>; readonly damaged: readonly string[] }> {
+export async function findListed(admin: AdminContext, project: FoundProject, kinds: readonly KindDescriptor[]) {
   const contents = new Map<string, ListedContent>();
   const damaged: string[] = [];
   for (const descriptor of kinds) {

@@ -79,11 +79,7 @@ export function shownEnvironments(
 }
 
 /** The current version of a set, or a kept one; undefined if it is missing or does not verify. */
-export async function findSet<E extends Entry>(
-  admin: AdminContext,
-  of: SetOf<E>,
-  version?: number,
-): Promise<VerifiedSet<E> | undefined> {
+export async function findSet<E extends Entry>(admin: AdminContext, of: SetOf<E>, version?: number) {
   const row = await findRow(admin, of, version);
   return row && verify(admin, of, row);
 }
@@ -163,11 +159,7 @@ export function notKept(of: SetOf, version: number): Refused {
  * perhaps the same before it got the mark, so no person reads it in a kept version either.
  * @throws Refused as {@link openVersion}
  */
-export async function openSetAt<E extends Entry>(
-  admin: AdminContext,
-  of: SetOf<E>,
-  version: number | undefined,
-): Promise<OpenSet<E>> {
+export async function openSetAt<E extends Entry>(admin: AdminContext, of: SetOf<E>, version: number | undefined) {
   const current = await openSet(admin, of);
   if (version === undefined || version === current.version) return current;
   const hidden = [...current.items].flatMap(([name, { isHidden }]) => (isHidden ? [name] : []));
@@ -233,19 +225,11 @@ type OpenOptions = {
   readonly withMachinesOnly?: boolean | undefined;
 };
 
-/** An item of several sets: its environments, its last change, and of each remark the first one that there is. */
-type ItemAcross = Remarks & {
-  readonly environments: readonly Environment[];
-  readonly updatedAt: number;
-  /** Whether no person reads its value in one of them. */
-  readonly machinesOnly?: true;
-};
-
-/** The items of several sets, each once, in byte order of name. */
-export function itemsOf<E extends Entry>(
-  { identityOf, nameOf }: KindDescriptor<E>,
-  sets: readonly VerifiedSet<E>[],
-): readonly (ItemAcross & { readonly entry: E })[] {
+/**
+ * The items of several sets, each once, in byte order of name: with its environments, its last change, and of each remark
+ * the first one that there is. `machinesOnly`: no person reads its value in one of them.
+ */
+export function itemsOf<E extends Entry>({ identityOf, nameOf }: KindDescriptor<E>, sets: readonly VerifiedSet<E>[]) {
   const found = new Map<
     string,
     Remarks & { entry: E; environments: Environment[]; updatedAt: number; machinesOnly?: true }

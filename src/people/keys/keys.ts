@@ -298,11 +298,7 @@ export async function revokeKey(admin: AdminContext, asked: string, type?: Crede
  * @returns the successor's record and its text, which cannot be had again; and the old key's record
  * @throws Refused `conflict` if the old key is expired, revoked or damaged
  */
-export async function rotateKey(
-  admin: AdminContext,
-  asked: string,
-  overlapMs: number,
-): Promise<{ successor: KeyRecord & { key: string }; predecessor: KeyRecord }> {
+export async function rotateKey(admin: AdminContext, asked: string, overlapMs: number) {
   const { apiKeys: k } = admin.database.tables;
   const key = mintKey();
   const digest = digestKey(admin.systemKeys.pepper, key);
@@ -481,10 +477,7 @@ export function keyStatus(admin: AdminContext, row: StoredKey): KeyRecord["statu
 }
 
 /** What the seal of a row says it is; undefined if the row was changed by SQL. */
-export function sealedAs(
-  { systemKeys }: Pick<AdminContext, "systemKeys">,
-  row: StoredKey,
-): "grant" | "canary" | undefined {
+export function sealedAs({ systemKeys }: Pick<AdminContext, "systemKeys">, row: StoredKey) {
   const grant = { ...row, keyId: row.id };
   if (sealGrant(systemKeys.grant, row.digest, grant).equals(row.grantSeal)) return "grant";
   return sealCanary(systemKeys.grant, row.digest, grant).equals(row.grantSeal) ? "canary" : undefined;

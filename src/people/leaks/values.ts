@@ -30,14 +30,6 @@ export type ValuePlace = {
 };
 type SearchedValue = { readonly bytes: Buffer; readonly places: ValuePlace[] };
 type SearchedPlace = { readonly project: FoundProject; readonly environment: Environment };
-type SearchedValues = {
-  /** Each value once. */
-  readonly values: readonly SearchedValue[];
-  /** Where they are from. */
-  readonly places: readonly SearchedPlace[];
-  /** How many are too short or too common to tell anything, or for machines only. */
-  readonly leftOut: number;
-};
 
 /** Which values are compared: of one organization or all, and no more than so many bytes. */
 type Among = { readonly organization?: string | undefined; readonly bytesMax?: number };
@@ -45,12 +37,14 @@ type Among = { readonly organization?: string | undefined; readonly bytesMax?: n
 /**
  * @throws Refused `conflict` for a set or content that does not open: nothing is compared in part; `forbidden` for
  * somebody who may read values nowhere; `bound` for values and contents that take more than memory is for
+ * @returns each value once, where they are from, and how many are left out: they are too short or too common to tell
+ *   anything, or for machines only
  */
 async function valuesOf(
   admin: AdminContext,
   { organization, bytesMax = comparedBytesMax }: Among,
   opensContents: boolean,
-): Promise<SearchedValues> {
+) {
   if (!hasSomewhere(admin.rights, "reveal")) {
     throw new Refused("forbidden", "To compare values takes the right `reveal`.");
   }
@@ -139,11 +133,7 @@ async function placesOf(admin: AdminContext, organization: string | undefined): 
 }
 
 /** Puts on record that all values of these places were compared, and which names that told. */
-async function record(
-  admin: AdminContext,
-  places: readonly SearchedPlace[],
-  found: readonly ValuePlace[],
-): Promise<void> {
+async function record(admin: AdminContext, places: readonly SearchedPlace[], found: readonly ValuePlace[]) {
   for (let at = 0; at < places.length; at += entriesAtOnce) {
     const some = places.slice(at, at + entriesAtOnce);
     const changes = some.map(({ project, environment }) => {

@@ -18,7 +18,6 @@ import {
   type Verifier,
   witnessOf,
 } from "../note.ts";
-import type { TreeHead } from "../tree.ts";
 import { originHash, parseTreeHead, witnessedPath } from "../tree-note.ts";
 import { judgeSubmission, sizeType, submissionBytesMax, submissionPath } from "../witness.ts";
 
@@ -48,12 +47,7 @@ export type WitnessOptions = {
  * @param name - of a new key; one that is there must have it
  * @throws Problem if another witness uses the folder, or the key is malformed or of another name
  */
-export function openWitness(
-  folder: string,
-  name: string | undefined,
-  fallback: string,
-  say: (line: string) => void,
-): Signer {
+export function openWitness(folder: string, name: string | undefined, fallback: string, say: (line: string) => void) {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (exclusively(join(folder, "witness.lock"), 0) === undefined) {
     throw configProblem(`Another witness uses ${folder}.`);
@@ -130,10 +124,7 @@ function lineOf(note: string, signer: Signer): string {
 }
 
 /** @throws Error if the file is not one that this witness signed: nothing is signed then */
-function readNote(
-  { folder, signer }: WitnessOptions,
-  origin: string,
-): { readonly note: string; readonly head: TreeHead } | undefined {
+function readNote({ folder, signer }: WitnessOptions, origin: string) {
   const path = fileOf(folder, origin);
   if (!existsSync(path)) return undefined;
   const note = readFileSync(path, "utf8");

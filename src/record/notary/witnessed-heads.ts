@@ -137,10 +137,7 @@ function isNewer(head: NotedHead, known: NotedHead): boolean {
 }
 
 /** Sends a request to a witness. Its answer is read up to the length of a note, within 5 s; redirects are not followed. */
-export async function askWitness(
-  url: string,
-  { signal, ...init }: BunFetchRequestInit,
-): Promise<{ readonly status: number; readonly body: string }> {
+export async function askWitness(url: string, { signal, ...init }: BunFetchRequestInit) {
   const limit = AbortSignal.timeout(answerWithinMs);
   const response = await guardedFetch(url, {
     ...init,

@@ -65,22 +65,12 @@ export async function beginAgain({ db, tables }: Inside, now: number): Promise<v
     .onConflictDoUpdate({ target: k.id, set: begins });
 }
 
-/** What is stored of one kind of a project. */
-export type StoredReads = {
-  /** Epoch milliseconds, as in `last_reads_known`. */
-  readonly sinceAt: number;
-  readonly byNameSinceAt: number;
-  /** When the notary was last up to date, if it is behind by more than ten minutes. */
-  readonly behindSinceAt: number | undefined;
-  readonly reads: readonly Pick<LastRead, "environment" | "name" | "at">[];
-};
-
-/** The last reads of a kind of a project; undefined if no notary has looked at all segments yet. One statement. */
-export async function findLastReads(
-  { db, tables, nowMs }: Database,
-  projectId: string,
-  kind: string,
-): Promise<StoredReads | undefined> {
+/**
+ * The last reads of a kind of a project, by one statement.
+ * @returns undefined if no notary has looked at all segments yet. Else times are epoch milliseconds, and `behindSinceAt` is
+ *   when the notary was last up to date, if it is behind by more than ten minutes
+ */
+export async function findLastReads({ db, tables, nowMs }: Database, projectId: string, kind: string) {
   const { lastReads: l, lastReadsKnown: k, auditCheckpointsSigned: c, auditSegments: s } = tables;
   const signedAt = sql`coalesce((select ${c.at} from ${c} order by ${c.size} desc limit 1), 0)`;
   const rows = await db

@@ -27,11 +27,7 @@ export async function lastTaken({ db, tables }: Pick<Database, "db" | "tables">,
 }
 
 /** The note of a head with those signatures of these witnesses that verify. @param keys - their verifier keys */
-export async function cosignedNote(
-  { db, tables }: Database,
-  { size, note }: SignedHead,
-  keys: readonly string[],
-): Promise<string> {
+export async function cosignedNote({ db, tables }: Database, { size, note }: SignedHead, keys: readonly string[]) {
   const { auditCosignatures: c } = tables;
   const rows = await db
     .select({ witness: c.witness, line: c.line })

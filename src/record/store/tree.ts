@@ -56,19 +56,11 @@ export async function appendLeaves(
   }
 }
 
-/** A witness's signature of a head. */
-export type Cosignature = {
-  readonly size: number;
-  /** Its verifier key. */
-  readonly witness: string;
-  /** Epoch milliseconds. */
-  readonly at: number;
-  /** As a note has it. */
-  readonly line: string;
-};
-
-/** Stores a signature, unless another notary has. */
-export async function addCosignature({ db, tables }: Database, signature: Cosignature): Promise<void> {
+/** Stores a witness's signature of a head, unless another notary has. */
+export async function addCosignature(
+  { db, tables }: Database,
+  signature: Database["tables"]["auditCosignatures"]["$inferInsert"],
+): Promise<void> {
   await db.insert(tables.auditCosignatures).values(signature).onConflictDoNothing();
 }
 
@@ -130,22 +122,14 @@ export async function leafHolding(
   return row !== undefined && row.firstSeq <= seq ? row : undefined;
 }
 
-/** A lane, and the last leaf that the tree has of it, as the columns say. */
-type LaneInTree = {
-  readonly lane: string;
-  /** Its number and first entry; null and 1 if there is none. */
-  readonly leaf: number | null;
-  readonly seq: number;
-  /** Whether the lane goes on behind it. */
-  readonly isBehind: boolean;
-};
-
 /**
- * All lanes in their order. Each is found by an index, and so are both of its ends: nothing here grows with the entries.
+ * All lanes in their order, as the columns say, each with the number and the first entry of the last leaf that the tree has
+ * of it (null and 1 if there is none), and whether the lane goes on behind it. Each is found by an index, and so are both
+ * of its ends: nothing here grows with the entries.
  * @param size - of the tree; undefined for all that there is of it
  * @param from - the first lane
  */
-export async function lanesInTree(database: Database, size?: number, from = ""): Promise<LaneInTree[]> {
+export async function lanesInTree(database: Database, size?: number, from = "") {
   const { auditLeaves: l, auditSegments: s } = database.tables;
   const isIn = size === undefined ? sql`` : sql`and ${l.leaf} >= 0 and ${l.leaf} < ${size}`;
   const last = (column: SQLWrapper) =>

@@ -74,13 +74,7 @@ async function untilUpgraded(config: Config, signal: AbortSignal): Promise<void>
 const lookEveryMs = 1000;
 
 /** Listens where the server will, and answers that it is not ready. */
-async function holdAddresses(
-  config: Config,
-  listens: boolean,
-  reason: string,
-  log: Log,
-  say: (line: string) => void,
-): Promise<AsyncDisposableStack> {
+async function holdAddresses(config: Config, listens: boolean, reason: string, log: Log, say: (line: string) => void) {
   await using held = new AsyncDisposableStack();
   const { host, port, socket, ops } = config;
   const fetch = (request: Request) => refuse(request, reason, log);
