@@ -115,9 +115,7 @@ export const agents: readonly Proof[] = [
   },
   {
     promise: "A request for a variable is answered once it is on record",
-    edits: [
-      ["src/serve/api/tools.ts", "      await recorded(parts, auditEntry(", "      void recorded(parts, auditEntry("],
-    ],
+    edits: [["src/serve/api/tools.ts", "await parts.journal.record([entry]);", "void parts.journal.record([entry]);"]],
     fails: [mcp, "are not answered if they cannot be recorded"],
   },
   {

@@ -147,8 +147,10 @@ async function openProver({ database, keyring, systemKeys }: AdminContext) {
     const { leaf } = stored;
     const tree = made?.leaf === leaf ? made.tree : await makeLeaf(database, saltKey, stored);
     made = { leaf, tree };
-    const path = await pathOf(database, head, leaf);
-    if (tree === undefined || !verifyInclusion(leafHash(tree.text), leaf, head, path)) throw notInTree(segment);
+    const path = await proveInclusion(leaf, head.size, (nodes) => readNodes(database, nodes));
+    if (tree === undefined || !verifyInclusion(leafHash(tree.text), leaf, head, path)) {
+      throw new Refused("conflict", cannotProve(segment, "it is not what the tree has"));
+    }
     const proof = encodeTreeProof(leaf, path, notes[at] ?? "");
     const entries = decodeEntries(segment) ?? [];
     return Promise.all(
@@ -174,14 +176,6 @@ async function openProver({ database, keyring, systemKeys }: AdminContext) {
 async function makeLeaf(database: Database, saltKey: Uint8Array, stored: LeafOfSegments): Promise<Leaf | undefined> {
   const { lane, firstSeq: seq, lastSeq } = stored;
   return leafOf(saltKey, await Array.fromAsync(segmentsByLane(database, {}, { lane, seq, lastSeq })));
-}
-
-function pathOf(database: Database, { size }: SignedHead, leaf: number): Promise<Buffer[]> {
-  return proveInclusion(leaf, size, (nodes) => readNodes(database, nodes));
-}
-
-function notInTree(segment: Segment): Refused {
-  return new Refused("conflict", cannotProve(segment, "it is not what the tree has"));
 }
 
 function cannotProve(segment: Segment, why: string): string {

@@ -167,7 +167,7 @@ export const verify = operation({
     if (found.flaws.length > 0) throw flawed(found, { checkpoint, month });
     // A database that was put back is in order, and lacks what this host or a witness has seen.
     await admin.checkpoint.look(admin.database, false);
-    admin.checkpoint.requireGoingOn("unavailable");
+    admin.checkpoint.requireGoingOn();
     const compared = admin.checkpoint.comparisons;
     const { entries, lanes, accepted, sealed } = found;
     const which = sealed === undefined ? "Every entry" : `Every entry of ${sealed.month}`;

@@ -94,11 +94,11 @@ export async function everyProject(admin: AdminContext) {
   return rows.map(({ project, organization }) => ({ ...project, organization, permit }));
 }
 
-/** The permit to do something to all projects of an organization, those of the future too. */
-export function permitEverywhere(admin: AdminContext, { id, slug }: Organization, right: Right): Permit {
-  const permit = Permit.find(admin, [right], { organizationId: id, projectId: null }, environments);
+/** The permit to write to all projects of an organization, those of the future too. */
+export function permitEverywhere(admin: AdminContext, { id, slug }: Organization): Permit {
+  const permit = Permit.find(admin, ["write"], { organizationId: id, projectId: null }, environments);
   if (permit !== undefined) return permit;
-  throw new Refused("not_found", `This takes the right to ${right} in all projects of ${slug}, in every environment.`);
+  throw new Refused("not_found", `This takes the right to write in all projects of ${slug}, in every environment.`);
 }
 
 /**

@@ -241,7 +241,8 @@ function layOut({ descriptor, environment }: SetOf, unsorted: readonly NewItem<E
     .sort((a, b) => Buffer.compare(a.name, b.name))
     .map(({ item }) => item);
   const listing = JSON.stringify(items.map(({ entry }) => entry));
-  const values = hasValues ? items.map(({ value }) => bytesOf(value) ?? new Uint8Array()) : null;
+  const bytesOf = ({ value }: NewItem<Entry>) => (value instanceof StoredValue ? value.unseen() : value);
+  const values = hasValues ? items.map((item) => bytesOf(item) ?? new Uint8Array()) : null;
   const bytes = values?.reduce((sum, value) => sum + value.length + 1, 0) ?? 0;
   const listed = Buffer.byteLength(listing);
   if (items.length > setItemsMax || bytes > setBytesMax || listed > setBytesMax) {
@@ -250,10 +251,6 @@ function layOut({ descriptor, environment }: SetOf, unsorted: readonly NewItem<E
     throw new Refused("bound", words);
   }
   return { items, listing, values };
-}
-
-function bytesOf(value: StoredValue | Uint8Array | null): Uint8Array | null {
-  return value instanceof StoredValue ? value.unseen() : value;
 }
 
 function sealedRow(

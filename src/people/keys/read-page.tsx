@@ -51,13 +51,14 @@ async function partOf(visit: Visit, { kind, where, environment, names }: PlaceRe
   const may =
     place && (await unlessRefused(findProject(visit.admin, where, "write", [place]), ["not_found"], () => null));
   const today = formatTime(visit.admin.now()).slice(0, 10);
+  const pageOf = (name: string) => (may ? projectPagePath(where, `${kind}/item`, { name }) : undefined);
   return (
     <section>
       <h2>
         {inOrder.length.toLocaleString("en")} {kind} of <Word>{where}</Word>{" "}
         {place ? <Env value={place} /> : "everywhere"}
       </h2>
-      <p>{joined(inOrder.map((name) => <Name to={may ? itemPath(where, kind, name) : undefined}>{name}</Name>))}</p>
+      <p>{joined(inOrder.map((name) => <Name to={pageOf(name)}>{name}</Name>))}</p>
       {may && descriptorOf(kind).dueAtOf && (
         <Change
           action={projectPagePath(where, `${kind}/several`)}
@@ -72,10 +73,6 @@ async function partOf(visit: Visit, { kind, where, environment, names }: PlaceRe
       )}
     </section>
   );
-}
-
-function itemPath(where: string, kind: string, name: string): string {
-  return projectPagePath(where, `${kind}/item`, { name });
 }
 
 type PlaceRead = {

@@ -54,7 +54,7 @@ const whoami = operation({
     const own = await ownRights(admin);
     // Servers refuse such a database. This command is where people ask why.
     await admin.checkpoint.look(admin.database, false);
-    admin.checkpoint.requireGoingOn("unavailable");
+    admin.checkpoint.requireGoingOn();
     return one(own, ownColumns);
   },
 });

@@ -42,7 +42,7 @@ export async function createProject(
   asked: { readonly name?: string | undefined; readonly environments?: readonly string[] | undefined },
 ): Promise<Project> {
   const { organization, slug } = await splitPlace(admin, where);
-  const permit = permitEverywhere(admin, organization, "write");
+  const permit = permitEverywhere(admin, organization);
   requireSlug("project", slug);
   const id = Bun.randomUUIDv7();
   const now = admin.now();
@@ -213,7 +213,7 @@ export async function planRename(
 /** The project at `ORG/PROJECT`, for a change that takes the right to write in the whole organization. */
 async function findWhole(admin: AdminContext, where: string) {
   const found = await findToChange(admin, where, ["see", "write"], environments);
-  return { ...found, permit: permitEverywhere(admin, found.organization, "write") };
+  return { ...found, permit: permitEverywhere(admin, found.organization) };
 }
 
 function existsAlready(organization: string, slug: string): string {

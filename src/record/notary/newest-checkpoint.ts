@@ -4,7 +4,7 @@ import { attempt } from "../../core/attempt.ts";
 import { Deadline } from "../../core/deadline.ts";
 import { Fault } from "../../core/fault.ts";
 import { configProblem } from "../../core/problem.ts";
-import { conflictOf, HostRefused, type RefusedKind } from "../../core/refused.ts";
+import { conflictOf, HostRefused } from "../../core/refused.ts";
 import type { WitnessSetting } from "../../core/settings/settings.ts";
 import { shared } from "../../core/shared.ts";
 import { writeWholeSync } from "../../core/whole-file.ts";
@@ -282,7 +282,7 @@ export class NewestCheckpoint {
    */
   async requireServed(database: Database): Promise<void> {
     if (this.ageMs > compareEveryMs) await this.look(database);
-    this.requireGoingOn("unavailable");
+    this.requireGoingOn();
   }
 
   /**
@@ -299,9 +299,9 @@ export class NewestCheckpoint {
     throw new Fault("unavailable", this.#uncompared);
   }
 
-  /** @throws HostRefused of this kind if the database did not go on from what is known, when that was compared last */
-  requireGoingOn(kind: RefusedKind): void {
-    if (this.refusal !== undefined) throw new HostRefused(kind, this.refusal, { forPersons });
+  /** @throws HostRefused `unavailable` if the database did not go on from what is known, when that was compared last */
+  requireGoingOn(): void {
+    if (this.refusal !== undefined) throw new HostRefused("unavailable", this.refusal, { forPersons });
   }
 
   /**

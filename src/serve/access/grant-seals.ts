@@ -12,7 +12,7 @@ const bytesMax = 20 * 1024 * 1024;
  */
 export class GrantSeals {
   readonly #grantKey: Uint8Array;
-  readonly #verified = new BoundedMap<GrantRow>(bytesMax, bytesOf);
+  readonly #verified = new BoundedMap<GrantRow>(bytesMax, grantBytes);
 
   constructor(grantKey: Uint8Array) {
     this.#grantKey = grantKey;
@@ -40,5 +40,5 @@ export class GrantSeals {
 }
 
 /** Each row is bounded where it is read, so some of any length fit. */
-const bytesOf = ({ projects, trust, from }: GrantRow) =>
+export const grantBytes = ({ projects, trust, from }: GrantRow) =>
   2048 + [projects, trust, from].reduce((sum, text) => sum + (text?.length ?? 0), 0);

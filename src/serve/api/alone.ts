@@ -2,6 +2,7 @@ import { BoundedMap } from "../../core/bounded-map.ts";
 import { Overused } from "../../record/job-reads.ts";
 import { Unmet } from "../../record/journal.ts";
 import type { KeyRow } from "../access/authenticate.ts";
+import { grantBytes } from "../access/grant-seals.ts";
 import type { ApiParts } from "../gates/api-parts.ts";
 import type { Exchange } from "../gates/exchange.ts";
 import type { Decision } from "../limit/bucket.ts";
@@ -107,12 +108,10 @@ function attemptsOf(parts: ApiParts, isAlone: () => boolean) {
 const rowsByLookUp = new WeakMap<ApiParts["gate"]["lookUp"], BoundedMap<KeyRow>>();
 
 function rowsOf(lookUp: ApiParts["gate"]["lookUp"]): BoundedMap<KeyRow> {
-  const rows = rowsByLookUp.get(lookUp) ?? new BoundedMap<KeyRow>(rowsBytesMax, bytesOf);
+  const rows = rowsByLookUp.get(lookUp) ?? new BoundedMap<KeyRow>(rowsBytesMax, grantBytes);
   rowsByLookUp.set(lookUp, rows);
   return rows;
 }
 
 /** Those of 16,000 keys. */
 const rowsBytesMax = 32 * 1024 * 1024;
-const bytesOf = ({ projects, trust, from }: KeyRow) =>
-  2048 + [projects, trust, from].reduce((sum, text) => sum + (text?.length ?? 0), 0);
