@@ -115,7 +115,9 @@ export const agents: readonly Proof[] = [
   },
   {
     promise: "A request for a variable is answered once it is on record",
-    edits: [["src/serve/api/tools.ts", "await parts.journal.record([entry]);", "void parts.journal.record([entry]);"]],
+    edits: [
+      ["src/serve/api/tools.ts", "      await recorded(parts, auditEntry(", "      void recorded(parts, auditEntry("],
+    ],
     fails: [mcp, "are not answered if they cannot be recorded"],
   },
   {

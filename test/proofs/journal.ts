@@ -508,8 +508,8 @@ export const verification: readonly Proof[] = [
     edits: [
       [
         "src/people/audit/audit-proof.ts",
-        "if (tree === undefined || !verifyInclusion(leafHash(tree.text), leaf, head, path)) throw",
-        "if (tree === undefined || (!verifyInclusion(leafHash(tree.text), leaf, head, path) && leaf < 0)) throw",
+        "if (tree === undefined || !verifyInclusion(leafHash(tree.text), leaf, head, path)) {",
+        "if (tree === undefined || (!verifyInclusion(leafHash(tree.text), leaf, head, path) && leaf < 0)) {",
       ],
       ["src/people/audit/audit-proof.ts", 'if ("wrong" in found)', 'if ("wrong" in found && leaf < 0)'],
     ],

@@ -1,7 +1,7 @@
 import { isFrom } from "../../core/addresses.ts";
 import type { FaultCode } from "../../core/fault.ts";
 import { isSameMac, macOf } from "../../core/hash.ts";
-import type { EnvironmentMask } from "../../core/names.ts";
+import { type Environment, type EnvironmentMask, environmentMask } from "../../core/names.ts";
 
 /** What a key may be used through, in the order of the bits that store them: 1, 2, 4. */
 export const surfaces = ["rest_api", "mcp_server", "ci_action"] as const;
@@ -74,6 +74,11 @@ export function refusalOf(
   if (need.surface && !(grant.surfaces & bitsOf(surfaces, [need.surface]))) return "surface_required";
   if (need.resource && !(grant.resources & need.resource.bit)) return "resource_required";
   return undefined;
+}
+
+/** Gate 6: whether the key reaches the environment; it says nothing about projects. */
+export function reaches(grant: Grant, environment: Environment): boolean {
+  return (grant.environments & environmentMask(environment)) !== 0;
 }
 
 /**

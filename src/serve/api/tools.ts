@@ -22,7 +22,7 @@ import type { ListTool } from "../gates/endpoint.ts";
 import type { Exchange } from "../gates/exchange.ts";
 import { oneOf } from "../gates/query.ts";
 import { inScope, lookupOf, readingOf } from "../gates/read-endpoint.ts";
-import { auditEntry } from "../gates/record.ts";
+import { auditEntry, recorded } from "../gates/record.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
 import { listProjects } from "./read-projects.ts";
 import { fileRequest, readRequest } from "./read-requests.ts";
@@ -93,8 +93,7 @@ export const tools: Readonly<Record<string, ReturnType<typeof tool>>> = {
       const project = { id: caller.target?.projectId ?? "", organizationId: caller.grant.organizationId, slug };
       const filed = await fileRequest(readingOf(parts, exchange, caller), project, { environment, name, reason });
       // An equal one that was pending is recorded again: its own entry may have failed.
-      const entry = auditEntry(exchange, caller, project, environment, requestAction, [filed.id, name]);
-      await parts.journal.record([entry]); // gate 10
+      await recorded(parts, auditEntry(exchange, caller, project, environment, requestAction, [filed.id, name]));
       return { id: filed.id, status: "pending", expiresAt: filed.expiresAt };
     },
   }),

@@ -6,6 +6,7 @@ import type { Lookup } from "../../core/set-rows.ts";
 import { overuseAction, printable, type ReadAction } from "../../record/entry.ts";
 import { Overused } from "../../record/job-reads.ts";
 import type { Caller } from "../access/authenticate.ts";
+import { reaches } from "../access/grant.ts";
 import type { KindDescriptor } from "../sets/kind.ts";
 import type { Read, Reading } from "../sets/lookup.ts";
 import { type Admission, admit, charge, noLookup, refuseOveruse } from "./admit.ts";
@@ -113,9 +114,9 @@ export function lookupOf(
   };
 }
 
-/** Gate 6: whether the key reaches the environment; it says nothing about projects. */
+/** Gate 6. */
 export function inScope({ grant }: Caller, environment: Environment): void {
-  if ((grant.environments & environmentMask(environment)) !== 0) return;
+  if (reaches(grant, environment)) return;
   throw new Fault("environment_not_in_scope", `key ${grant.keyId} does not reach ${environment}`);
 }
 

@@ -40,6 +40,11 @@ export async function released<T>(
   }
 }
 
+/** Gate 10 of what returns no value. */
+export async function recorded(parts: ApiParts, entry: AuditEntry): Promise<void> {
+  await parts.journal.record([entry]);
+}
+
 /** The audit entry of a read, of one that a job may not have any more, or of a request that was filed. */
 export function auditEntry(
   exchange: Exchange,
