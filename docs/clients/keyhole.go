@@ -1,7 +1,8 @@
 // keyhole.go
 
 // Package keyhole reads the variables of a project from Keyhole. Go 1.19 or newer, no modules: copy this file into your
-// program. A call returns all variables of an environment, or an error. Errors never contain the key or a value.
+// program. Variables returns all variables of an environment, or an error, and Watch goes on to follow their changes.
+// Errors never contain the key or a value.
 package keyhole
 
 import (
@@ -16,6 +17,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -43,7 +45,10 @@ func (e *Error) Error() string {
 	return e.Code + ": " + e.Message + " (request " + e.RequestID + ")"
 }
 
-const answerBytesMax = 16 << 20
+const (
+	answerBytesMax = 16 << 20
+	waitMost       = 25 * time.Second // many proxies cut a request that takes 30 s
+)
 
 var (
 	slug      = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
@@ -51,26 +56,24 @@ var (
 	codeText  = regexp.MustCompile(`^[a-z_]{1,40}$`)
 	requestID = regexp.MustCompile(`^[\w.-]{1,64}$`)
 	seconds   = regexp.MustCompile(`^[0-9]{1,18}$`)
+	tagText   = regexp.MustCompile(`^(W/)?"[!#-~]+"$`)
+	// What a wait for a change may have caused: a proxy that cut it, or a key that was replaced.
+	ofWait   = regexp.MustCompile(`^(unreachable|unauthorized|http_5..)$`)
+	refusals = regexp.MustCompile(`^(invalid_options|unauthorized|(plan|surface|resource)_required|` +
+		`environment_not_in_scope|project_not_found)$`)
 )
 
 // Variables returns the values by name. Cancel ctx to stop waiting.
 func (c Client) Variables(ctx context.Context, project, environment string) (map[string]string, error) {
-	address, key, err := c.settings()
-	if err != nil {
-		return nil, err
-	}
-	if !slug.MatchString(project) {
-		return nil, invalid("the project is a slug, such as web")
-	}
-	if environment != "development" && environment != "staging" && environment != "production" {
-		return nil, invalid("the environment is development, staging or production")
-	}
-	address += "/projects/" + project + "/variables?environment=" + environment
 	deadline := time.Now().Add(orDefault(c.Wait))
 	for tries := 0; ; tries++ {
-		body, refusal := get(ctx, address, key, orDefault(c.Timeout))
-		if refusal == nil {
-			return parse(body, environment)
+		found, err := c.ask(ctx, project, environment, "", 0)
+		if err == nil {
+			return found.values, nil
+		}
+		var refusal *Error
+		if !errors.As(err, &refusal) {
+			return nil, err
 		}
 		if refusal.Code != "rate_limited" && refusal.Code != "unavailable" {
 			return nil, refusal
@@ -86,16 +89,145 @@ func (c Client) Variables(ctx context.Context, project, environment string) (map
 		if time.Now().Add(delay).After(deadline) {
 			return nil, refusal
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(delay):
+		if err := pause(ctx, delay); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// get returns the body of a 200. It follows no redirect and uses no proxy.
-func get(ctx context.Context, address, key string, timeout time.Duration) ([]byte, *Error) {
+// Watch calls changed with the values by name, at once and whenever they change. A server that waits for changes tells
+// them at once. Any other is asked after every (30 s if zero). Watch returns if the first read fails, if the server
+// refuses the key or the project, if no read succeeded for stale (5 min if zero), or if ctx is cancelled.
+func (c Client) Watch(
+	ctx context.Context, project, environment string, every, stale time.Duration, changed func(map[string]string),
+) error {
+	every = orDefault(every)
+	if every < time.Second {
+		every = time.Second
+	}
+	if stale == 0 {
+		stale = 5 * time.Minute
+	}
+	wait := every
+	if wait > waitMost {
+		wait = waitMost
+	}
+	var last answer
+	seen, mayWait := time.Now(), true
+	for {
+		began := time.Now()
+		found, err := c.askWaiting(ctx, project, environment, last.tag, wait)
+		delay := every
+		if err == nil {
+			seen = time.Now()
+			// One answer without the header may be the first, or that of a server that stops.
+			if found.waited || mayWait {
+				delay = time.Until(began.Add(time.Second))
+			}
+			mayWait = found.waited
+			if found.values == nil {
+				found.values = last.values
+			} else if !reflect.DeepEqual(found.values, last.values) {
+				changed(found.values)
+			}
+			last = found
+		} else {
+			var refusal *Error
+			passes := errors.As(err, &refusal) && !refusals.MatchString(refusal.Code) && ctx.Err() == nil
+			if !passes || last.values == nil || time.Since(seen) > stale {
+				return err
+			}
+			mayWait = true
+			if refusal.RetryAfter > every {
+				delay = refusal.RetryAfter
+			}
+		}
+		if delay < 0 {
+			delay = 0
+		}
+		more := delay
+		if more < 5*time.Second {
+			more = 5 * time.Second
+		}
+		delay += time.Duration(rand.Int63n(int64(more) / 10)) // so that many do not ask together
+		if err := pause(ctx, delay); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, delay time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(delay):
+		return nil
+	}
+}
+
+// answer has no values if they are still those of the tag that was asked with.
+type answer struct {
+	values map[string]string
+	tag    string
+	waited bool
+}
+
+// askWaiting asks, and if the wait for a change made that fail, asks again without one.
+func (c Client) askWaiting(
+	ctx context.Context, project, environment, tag string, wait time.Duration,
+) (answer, error) {
+	found, err := c.ask(ctx, project, environment, tag, wait)
+	var refusal *Error
+	if tag == "" || !errors.As(err, &refusal) || !ofWait.MatchString(refusal.Code) || ctx.Err() != nil {
+		return found, err
+	}
+	return c.ask(ctx, project, environment, tag, 0)
+}
+
+// ask asks once. With a tag, the answer may wait for a change.
+func (c Client) ask(ctx context.Context, project, environment, tag string, wait time.Duration) (answer, error) {
+	address, key, err := c.settings()
+	if err != nil {
+		return answer{}, err
+	}
+	if !slug.MatchString(project) {
+		return answer{}, invalid("the project is a slug, such as web")
+	}
+	if environment != "development" && environment != "staging" && environment != "production" {
+		return answer{}, invalid("the environment is development, staging or production")
+	}
+	address += "/projects/" + project + "/variables?environment=" + environment
+	headers := map[string]string{"Authorization": "Bearer " + key}
+	timeout := orDefault(c.Timeout)
+	if tag != "" {
+		headers["If-None-Match"] = tag
+		if wait > 0 {
+			headers["Prefer"] = fmt.Sprintf("wait=%d", int(wait.Seconds()))
+			timeout += wait
+		}
+	}
+	response, body, refusal := get(ctx, address, headers, timeout)
+	if refusal != nil {
+		return answer{}, refusal
+	}
+	found := answer{tag: tag, waited: strings.HasPrefix(response.Header.Get("Preference-Applied"), "wait=")}
+	if response.StatusCode == http.StatusNotModified && tag != "" {
+		return found, nil
+	}
+	if response.StatusCode != http.StatusOK {
+		return answer{}, refusalOf(response, body, key)
+	}
+	if found.tag = response.Header.Get("ETag"); !tagText.MatchString(found.tag) {
+		found.tag = ""
+	}
+	found.values, err = parse(body, environment)
+	return found, err
+}
+
+// get returns an answer and its body. It follows no redirect and uses no proxy.
+func get(
+	ctx context.Context, address string, headers map[string]string, timeout time.Duration,
+) (*http.Response, []byte, *Error) {
 	client := http.Client{
 		Timeout:       timeout,
 		Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 65536},
@@ -103,25 +235,24 @@ func get(ctx context.Context, address, key string, timeout time.Duration) ([]byt
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, invalid("the address cannot be used")
+		return nil, nil, invalid("the address cannot be used")
 	}
-	request.Header.Set("Authorization", "Bearer "+key)
+	for name, text := range headers {
+		request.Header.Set(name, text)
+	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, unreachable(err)
+		return nil, nil, unreachable(err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax+1))
 	if err != nil {
-		return nil, unreachable(err)
+		return nil, nil, unreachable(err)
 	}
 	if len(body) > answerBytesMax {
-		return nil, &Error{Code: "invalid_answer", Message: "the answer is too long", RetryAfter: -1}
+		return nil, nil, &Error{Code: "invalid_answer", Message: "the answer is too long", RetryAfter: -1}
 	}
-	if response.StatusCode == http.StatusOK {
-		return body, nil
-	}
-	return nil, refusalOf(response, body, key)
+	return response, body, nil
 }
 
 func refusalOf(response *http.Response, body []byte, key string) *Error {

@@ -1,7 +1,8 @@
 # keyhole.py
 """Reads the variables of a project from Keyhole. Python 3.9 or newer, no packages: copy this file into your program.
 
-A call returns all variables of an environment, or raises KeyholeError. Errors never contain the key or a value.
+A call returns all variables of an environment, or raises KeyholeError; watch() goes on to follow their changes. Errors
+never contain the key or a value.
 """
 
 import email.utils
@@ -19,6 +20,11 @@ import urllib.parse
 from datetime import timezone
 
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
+REFUSALS = (
+    "invalid_options unauthorized plan_required surface_required resource_required environment_not_in_scope "
+    "project_not_found"
+).split()
+WAIT_SECONDS = 25  # many proxies cut a request that takes 30
 
 
 class KeyholeError(Exception):
@@ -34,20 +40,11 @@ def variables(project, environment, *, url=None, key=None, timeout=30.0, wait=30
 
     Without `url` and `key`, KEYHOLE_URL and KEYHOLE_API_KEY or KEYHOLE_API_KEY_FILE are used.
     """
-    scheme, host, port, root = _parse_url(url or os.environ.get("KEYHOLE_URL", ""))
-    key = key or _read_key()
-    if not re.fullmatch(r"[!-~]+", key):
-        raise KeyholeError("invalid_options", "the API key is missing, or has characters that no key has")
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", project):
-        raise KeyholeError("invalid_options", "the project is a slug, such as web")
-    if environment not in ("development", "staging", "production"):
-        raise KeyholeError("invalid_options", "the environment is development, staging or production")
-    path = f"{root}/projects/{project}/variables?environment={environment}"
     deadline = time.monotonic() + wait
     tries = 0
     while True:
         try:
-            return _parse(_get(scheme, host, port, path, key, timeout), environment)
+            return _ask(project, environment, url, key, timeout)[0]
         except KeyholeError as error:
             if error.code not in ("rate_limited", "unavailable"):
                 raise
@@ -59,8 +56,75 @@ def variables(project, environment, *, url=None, key=None, timeout=30.0, wait=30
         time.sleep(delay)
 
 
-def _get(scheme, host, port, path, key, timeout):
-    """The body of a 200. http.client follows no redirect and uses no proxy."""
+def watch(project, environment, *, url=None, key=None, timeout=30.0, every=30.0, stale=300.0):
+    """Yields the values by name, at once and whenever they change.
+
+    A server that waits for changes tells them at once. Any other is asked after `every` seconds. Raises KeyholeError if
+    the first read fails, if the server refuses the key or the project, or if no read succeeded for `stale` seconds.
+    """
+    every = max(every, 1.0)
+    seconds = int(min(every, WAIT_SECONDS))
+    values = tag = None
+    seen = time.monotonic()
+    may_wait = True
+    while True:
+        began = time.monotonic()
+        try:
+            found, tag, waited = _ask_waiting(project, environment, url, key, timeout, tag, seconds)
+            seen = time.monotonic()
+            # One answer without the header may be the first, or that of a server that stops.
+            delay = max(began + 1 - seen, 0) if waited or may_wait else every
+            may_wait = waited
+        except KeyholeError as error:
+            if values is None or error.code in REFUSALS or time.monotonic() - seen > stale:
+                raise
+            found, may_wait = None, True
+            delay = max(every, error.retry_after or 0)
+        if found is not None and found != values:
+            values = found
+            yield dict(values)
+        time.sleep(delay + random.random() * max(delay, 5) / 10)  # so that many do not ask together
+
+
+def _ask_waiting(project, environment, url, key, timeout, tag, seconds):
+    """Asks, and if the wait for a change made that fail, asks again without one."""
+    try:
+        return _ask(project, environment, url, key, timeout, tag, seconds)
+    except KeyholeError as error:
+        if tag is None or not re.fullmatch("unreachable|unauthorized|http_5..", error.code):
+            raise
+    return _ask(project, environment, url, key, timeout, tag)
+
+
+def _ask(project, environment, url, key, timeout, tag=None, seconds=0):
+    """The values, None if they are those of the tag; their tag; and whether the server waited for a change."""
+    scheme, host, port, root = _parse_url(url or os.environ.get("KEYHOLE_URL", ""))
+    key = key or _read_key()
+    if not re.fullmatch(r"[!-~]+", key):
+        raise KeyholeError("invalid_options", "the API key is missing, or has characters that no key has")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", project):
+        raise KeyholeError("invalid_options", "the project is a slug, such as web")
+    if environment not in ("development", "staging", "production"):
+        raise KeyholeError("invalid_options", "the environment is development, staging or production")
+    path = f"{root}/projects/{project}/variables?environment={environment}"
+    headers = {"Authorization": f"Bearer {key}", "Accept": "application/json"}
+    if tag is not None:
+        headers["If-None-Match"] = tag
+        if seconds > 0:
+            headers["Prefer"] = f"wait={seconds}"
+            timeout += seconds
+    response, body = _get(scheme, host, port, path, headers, timeout)
+    waited = response.headers.get("Preference-Applied", "").startswith("wait=")
+    if response.status == 304 and tag is not None:
+        return None, tag, waited
+    if response.status != 200:
+        raise _refusal(response, body, key)
+    found = response.headers.get("ETag", "")
+    return _parse(body, environment), found if re.fullmatch(r'(W/)?"[!#-~]+"', found) else None, waited
+
+
+def _get(scheme, host, port, path, headers, timeout):
+    """The answer and its body. http.client follows no redirect and uses no proxy."""
     connect = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
     connection = connect(host, port, timeout=timeout)
     deadline = time.monotonic() + timeout
@@ -71,7 +135,7 @@ def _get(scheme, host, port, path, key, timeout):
         timer = threading.Timer(timeout, _shut_down, (connection.sock,))
         timer.daemon = True
         timer.start()
-        connection.request("GET", path, headers={"Authorization": f"Bearer {key}", "Accept": "application/json"})
+        connection.request("GET", path, headers=headers)
         response = connection.getresponse()
         body = bytearray()
         while chunk := response.read1(65536):
@@ -92,9 +156,7 @@ def _get(scheme, host, port, path, key, timeout):
         connection.close()
     if failure:
         raise failure
-    if response.status == 200:
-        return bytes(body)
-    raise _refusal(response, body, key)
+    return response, bytes(body)
 
 
 def _shut_down(connected):

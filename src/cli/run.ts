@@ -94,9 +94,8 @@ const runOne = processCommand({
     // From here on the command runs beside us. Our environment and our memory hold the key, and it could look into both.
     scrubEnvironment(first.withheld);
     harden();
-    const pull = async () =>
-      files ? (await pullFiles(source, ask, { ...silently, modes: modesTo(context.say) })).written : [];
-    const look = looksFor(source, recipe, first, pull);
+    const pull = async () => (await pullFiles(source, ask, { ...silently, modes: modesTo(context.say) })).written;
+    const look = looksFor(source, recipe, first, files ? pull : undefined);
     const everyMs = watch === true ? everyMsDefault : watch;
     const changes = everyMs === undefined ? undefined : watchFor(everyMs, look, context.say);
     const onTerminal = context.terminal.stdin.isTTY;

@@ -47,6 +47,7 @@ export class Client {
   readonly #receipts: KeptReceipt[] = [];
   readonly #keep: Api["keep"];
   #presented = "";
+  #waited = false;
   #readsPerJob: number | undefined;
 
   constructor(api: Api, clock: Clock = realClock) {
@@ -85,17 +86,23 @@ export class Client {
     return this.#receipts;
   }
 
+  /** Whether the server waited for a change, or would have, when it was last asked to. */
+  get waited(): boolean {
+    return this.#waited;
+  }
+
   /** The variables of one environment. */
-  variables({ project, environment }: Asked, selection: Selection = {}): Promise<readonly NamedValue[]> {
+  variables(asked: Asked, selection: Selection = {}, waiting?: ChangeWait): Promise<readonly NamedValue[]> {
+    const { project, environment } = asked;
     const question = stricter(this.#questions.variables(project, environment, selection), whyNotVariables);
     const use = ({ variables }: Variables) => variables.map(({ key: name, value }) => ({ name, value }));
-    return this.#askAgain(question, use, { project, environment });
+    return this.#askAgain(question, use, { of: { project, environment }, waiting });
   }
 
   /** The records of all files of one environment, without content. */
-  listFiles({ project, environment }: Asked): Promise<readonly FileRecord[]> {
+  listFiles({ project, environment }: Asked, waiting?: ChangeWait): Promise<readonly FileRecord[]> {
     const question = stricter(this.#questions.fileMetadata(project, environment), whyNotRecords);
-    return this.#askAgain(question, ({ files }) => files);
+    return this.#askAgain(question, ({ files }) => files, { waiting });
   }
 
   /** Files with content, each exactly as listed. With `all` of the environment no paths are sent. */
@@ -119,10 +126,16 @@ export class Client {
   }
 
   /** @param of - what the answer has values of; undefined if it has none */
-  async #askAgain<T, Value>(question: Question<T>, use: (answer: T) => Value, of?: Asked): Promise<Value> {
+  async #askAgain<T, Value>(
+    question: Question<T>,
+    use: (answer: T) => Value,
+    { of, waiting }: { readonly of?: Asked; readonly waiting?: ChangeWait | undefined },
+  ): Promise<Value> {
     const { url } = question;
     const before = this.#remembered.get(url);
-    const outcome = await ask(this.#wire, { ...question, ifNoneMatch: before?.etag });
+    const outcome = await ask(this.#wire, { ...question, ...(before && waiting), ifNoneMatch: before?.etag });
+    if (before && waiting?.signal.aborted && "failure" in outcome) return before.value as Value;
+    if (waiting) this.#waited = outcome.waited === true;
     if ("failure" in outcome && outcome.failure.isUnchanged) return before?.value as Value;
     const found = this.#answered(outcome);
     const { answer, etag = "" } = found;
@@ -154,6 +167,9 @@ export class Client {
     throw Object.assign(new Problem(problem.exitCode, code, words, { requestId, cause: problem }), { retryAfter });
   }
 }
+
+/** How many seconds an answer may wait for a change, and what ends that: then nothing has changed. */
+export type ChangeWait = { readonly waitS: number; readonly signal: AbortSignal };
 
 type Answered = Exclude<Reply<unknown>, { readonly failure: Failure }>;
 

@@ -1,4 +1,5 @@
 import type { NamedValue } from "../core/formats/dotenv.ts";
+import type { LookResult } from "./looks.ts";
 import { type Command, childEnvironment, findProgram } from "./run.ts";
 import { askVariables, refuseMissing, refuseSteering, type Source, type VariableOptions } from "./variables.ts";
 
@@ -28,16 +29,25 @@ export function prepare({ asked, client }: Source, variables: readonly NamedValu
  * Returns a look for `watchFor`: it gives the command as it is now if its environment or a file changed. A look that
  * fails loses no change, because the next one compares with the same command.
  * @param first - the command that runs
- * @param pull - puts files in place, and returns the paths of those that changed
+ * @param pull - puts files in place, and returns the paths of those that changed; undefined for a command without files
  */
-export function looksFor(source: Source, recipe: Recipe, first: Prepared, pull: () => Promise<readonly string[]>) {
+export function looksFor(source: Source, recipe: Recipe, first: Prepared, pull?: () => Promise<readonly string[]>) {
   let running = first;
-  return async (): Promise<Prepared | undefined> => {
-    const variables = await askVariables(source, recipe);
+  return async (waitS: number): Promise<LookResult<Prepared | undefined>> => {
+    // Variables and files are waited for together: an answer that waited, or a failure, ends the other wait.
+    const over = new AbortController();
+    const waiting = { waitS, signal: over.signal };
+    const end = () => {
+      if (source.client.waited) over.abort();
+    };
+    const files = pull && source.client.listFiles(source.asked, waiting).finally(end);
+    const asked = askVariables(source, recipe, waiting).finally(end);
+    const [variables] = await Promise.all([asked, files]).finally(() => over.abort());
+    const { waited } = source.client;
     const found = variables === running.from ? running : prepare(source, variables, recipe);
-    const written = await pull();
+    const written = (await pull?.()) ?? [];
     const isSame = written.length === 0 && Bun.deepEquals(found.env, running.env);
     running = found;
-    return isSame ? undefined : found;
+    return { found: isSame ? undefined : found, waited };
   };
 }

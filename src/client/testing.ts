@@ -65,14 +65,21 @@ export function fakeKeyhole(variables: Everywhere<string>, options: FakeOptions 
   return Object.freeze({
     url: "https://keyhole.test",
     apiKey,
-    fetch: async (url: string, init?: RequestInit) => server.answer(new Request(url, init)),
+    fetch: async (url: string, init?: RequestInit) => {
+      const request = new Request(url, init);
+      const answer = await server.answer(request, request.signal);
+      request.signal.throwIfAborted();
+      return answer;
+    },
     set: (project: string, environment: Environment, name: string, value?: string) =>
       server.put(project, "variables", environment, name, value),
     fail: (code?: ApiErrorCode, retryAfterS = code === "rate_limited" ? 1 : undefined) => {
       server.failure = code && new Fault(code, "as the test asks", retryAfterS === undefined ? {} : { retryAfterS });
+      server.wakeAll();
     },
     revoke: () => {
       server.isRevoked = true;
+      server.wakeAll();
     },
     listen: (port = 0) => listen(server, port),
   });
@@ -128,6 +135,7 @@ class Server {
   readonly projects: Map<string, FakeProject> = new Map();
   readonly #nowMs: () => number;
   readonly #fullAtUs: Map<string, number> = new Map();
+  readonly #waits: Set<() => void> = new Set();
   #writes = 0;
   #entries = 0;
 
@@ -158,13 +166,42 @@ class Server {
     project.changedAt = begunAt + this.#writes;
     if (value === undefined) project[kind].get(environment)?.delete(name);
     else project[kind].get(environment)?.set(name, { value, updatedAt: project.changedAt });
+    this.wakeAll();
   }
 
-  answer(request: Pick<Request, "url" | "method" | "headers">): Response {
+  wakeAll(): void {
+    for (const wake of this.#waits) wake();
+  }
+
+  /** Answers at once, or as the request prefers: once its answer changes, or after its seconds. */
+  async answer(request: Pick<Request, "url" | "method" | "headers">, signal: AbortSignal): Promise<Response> {
     const exchange = beginExchange(request as Request, () => "", false, { stages: false, traceparent: false });
+    const endsAtMs = performance.now() + (exchange.waitS ?? 0) * 1000;
+    for (let isFirst = true; ; isFirst = false) {
+      const response = this.#answer(request, exchange, isFirst);
+      const leftMs = endsAtMs - performance.now();
+      if (response.status !== 304 || leftMs <= 0 || signal.aborted) return response;
+      await this.#untilChanged(leftMs, signal);
+    }
+  }
+
+  #untilChanged(leftMs: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        this.#waits.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, leftMs);
+      this.#waits.add(wake);
+      signal.addEventListener("abort", wake);
+    });
+  }
+
+  #answer(request: Pick<Request, "url" | "method" | "headers">, exchange: Exchange, isFirst: boolean): Response {
     try {
       judgeTransport(request, exchange, knownPath);
-      const { body, etag, receipt } = this.#judge(exchange, request.headers);
+      const { body, etag, receipt } = this.#judge(exchange, request.headers, isFirst);
       const sent = headersOf(exchange, body && (body.type ?? jsonType), etag);
       const headers = { ...sent, ...body?.headers, ...(receipt && { [receiptHeader]: receipt }) };
       return new Response(body?.text ?? null, { status: body ? 200 : 304, headers });
@@ -175,14 +212,14 @@ class Server {
   }
 
   /** The gates, in the real server's order. Without a body, the client has this answer already. */
-  #judge(exchange: Exchange, headers: Headers): { body?: FakeBody; etag?: string; receipt?: string } {
+  #judge(exchange: Exchange, headers: Headers, isFirst: boolean): { body?: FakeBody; etag?: string; receipt?: string } {
     const { path, rawQuery, ifNoneMatch: tags } = exchange;
     const endpoint = endpoints.find((one) => one.path.test(path));
     if (endpoint === undefined) throw new Fault("not_found", "");
     if (this.failure !== undefined) throw this.failure;
     this.#requireKey(exchange, headers.get("authorization"));
     const { bucket = "metadata", flag, parse = parseNothing } = endpoint;
-    this.#take("", tags !== undefined || isMetadataRead(rawQuery, flag) ? "metadata" : bucket, exchange);
+    if (isFirst) this.#take("", tags !== undefined || isMetadataRead(rawQuery, flag) ? "metadata" : bucket, exchange);
     const inPath = endpoint.path.exec(path)?.[1];
     // As in the real server, a slug that does not decode is no project's.
     const named = inPath && (attempt(() => decodeURIComponent(inPath)) ?? "");
@@ -371,8 +408,10 @@ async function listen(server: Server, port: number) {
     const isHost = /^[\w.~%!$&'()*+,;=:[\]-]+$/.test(request.headers.host ?? "");
     const address = target.startsWith("/") ? `http://fake${target}` : target;
     const url = (isHost && attempt(() => new URL(address).href)) || "";
-    const answer = server.answer({ url, method, headers });
-    void answer.arrayBuffer().then((body) => {
+    const over = new AbortController();
+    response.on("close", () => over.abort());
+    void server.answer({ url, method, headers }, over.signal).then(async (answer) => {
+      const body = await answer.arrayBuffer();
       const length = answer.body && { "Content-Length": body.byteLength };
       response.writeHead(answer.status, { ...Object.fromEntries(answer.headers), ...length });
       response.end(Buffer.from(body));

@@ -4,7 +4,7 @@ import { exits, Problem, usageProblem } from "../core/problem.ts";
 import { didYouMean } from "../core/words/nearest.ts";
 import { isSteering } from "../core/words/steering.ts";
 import type { Asked } from "./answers.ts";
-import { type Client, queryBytesMax } from "./client.ts";
+import { type ChangeWait, type Client, queryBytesMax } from "./client.ts";
 import type { Selection } from "./npm/answers.ts";
 
 /** A project's environment, and the client that asks for it. */
@@ -24,7 +24,7 @@ export async function fetchVariables(source: Source, options: VariableOptions): 
 }
 
 /** The variables that the options select, whatever is missing. */
-export async function askVariables({ asked, client }: Source, options: VariableOptions) {
+export async function askVariables({ asked, client }: Source, options: VariableOptions, waiting?: ChangeWait) {
   const { keys, prefix, require = [] } = options;
   for (const [option, names] of Object.entries({ "--keys": keys ?? [], "--require": require })) {
     const wrong = names.find((name) => !isVariableName(name));
@@ -34,7 +34,7 @@ export async function askVariables({ asked, client }: Source, options: VariableO
   if ((keys ?? []).join(",").length + (prefix ?? "").length * 3 > queryBytesMax) {
     throw usageProblem("--keys and --prefix are too long for one request: take all, or use a shorter --prefix.");
   }
-  return client.variables(asked, { keys, prefix });
+  return client.variables(asked, { keys, prefix }, waiting);
 }
 
 /** @throws Problem if a required variable or all of them are missing */

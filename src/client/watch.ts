@@ -1,5 +1,5 @@
 import { Problem } from "../core/problem.ts";
-import { looks } from "./looks.ts";
+import { type LookResult, looks } from "./looks.ts";
 import { type Clock, realClock } from "./wire.ts";
 
 /** Finds changes one after another, and tells people what is going on. */
@@ -12,7 +12,7 @@ export type Watch<T> = { readonly next: () => Promise<T>; readonly say: (line: s
  */
 export function watchFor<T>(
   everyMs: number,
-  look: () => Promise<T | undefined>,
+  look: (waitS: number) => Promise<LookResult<T | undefined>>,
   say: (line: string) => void,
   clock: Clock = realClock,
 ): Watch<T> {

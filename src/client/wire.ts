@@ -46,6 +46,10 @@ export type Question<T> = {
   readonly post?: string;
   /** The tag of an earlier answer, if the answer may be that nothing changed. */
   readonly ifNoneMatch?: string | undefined;
+  /** With a tag: how many seconds the answer may wait for a change. The request may take that much longer. */
+  readonly waitS?: number | undefined;
+  /** Ends the request. */
+  readonly signal?: AbortSignal | undefined;
   /** Whether the answer has the members that the API describes. */
   readonly is: (answer: unknown) => answer is T;
   /** Why the answer cannot be trusted, as a clause. */
@@ -69,7 +73,10 @@ export type Failure = {
   readonly isUnchanged?: true;
 };
 
-export type Reply<T> = WireAnswer<T> | { readonly failure: Failure };
+export type Reply<T> = (WireAnswer<T> | { readonly failure: Failure }) & {
+  /** The server waited for a change, or would have. */
+  readonly waited?: boolean;
+};
 type WireAnswer<T> = {
   readonly answer: T;
   readonly etag: string | undefined;
@@ -96,7 +103,7 @@ export async function ask<T>(wire: Wire, question: Question<T>): Promise<Reply<T
   const { waitMs, mayPass, onPause, clock } = wire;
   const endMs = clock.nowMs() + waitMs;
   for (let tries = 0; ; tries++) {
-    const outcome = await askOnce(wire, question);
+    const outcome = await askNow(wire, question);
     if (!("failure" in outcome) || !mayPass(outcome.failure)) return outcome;
     const leftMs = endMs - clock.nowMs();
     const pauseMs = pauseOf(outcome.failure.retryAfter, tries, clock.random(), leftMs);
@@ -104,6 +111,20 @@ export async function ask<T>(wire: Wire, question: Question<T>): Promise<Reply<T
     onPause?.(outcome.failure, pauseMs);
     await clock.sleep(pauseMs);
   }
+}
+
+/** Asks, and if the wait for a change made the request fail, asks again without one. */
+async function askNow<T>(wire: Wire, question: Question<T>): Promise<Reply<T>> {
+  const outcome = await askOnce(wire, question);
+  const { ifNoneMatch, waitS, signal } = question;
+  const mayWait = ifNoneMatch !== undefined && waitS !== undefined && signal?.aborted !== true;
+  if (!mayWait || !("failure" in outcome) || !mayBeOfWait(outcome.failure)) return outcome;
+  return askOnce(wire, { ...question, waitS: undefined });
+}
+
+/** A proxy may cut what takes long, and a token may end while the answer waits. */
+function mayBeOfWait({ status, code }: Failure): boolean {
+  return status === 401 || /^(?:timeout|unreachable|http_5\d\d)$/.test(code);
 }
 
 /**
@@ -122,31 +143,35 @@ function pauseOf(retryAfter: number | undefined, tries: number, chance: number, 
 const answerBytesMax = 16 * 1024 * 1024;
 
 async function askOnce<T>(
-  { credential, timeoutMs, fetch, server, clock }: Wire,
+  { credential, timeoutMs: answerMs, fetch, server, clock }: Wire,
   question: Question<T>,
 ): Promise<Reply<T>> {
-  const { url, post, ifNoneMatch } = question;
+  const { url, post, ifNoneMatch, signal } = question;
+  const waitS = ifNoneMatch === undefined ? undefined : question.waitS;
+  const timeoutMs = answerMs + (waitS ?? 0) * 1000;
   const sent = await credential();
   if (typeof sent !== "string") return sent;
   const headers = {
     "User-Agent": "keyhole-client",
     ...question.headers,
     ...(ifNoneMatch !== undefined && { "If-None-Match": ifNoneMatch }),
+    ...(waitS !== undefined && { Prefer: `wait=${waitS}` }),
     Authorization: `Bearer ${sent}`,
     Accept: "application/json",
   };
-  const reply = await requestJson(url, { headers, post, timeoutMs, bytesMax: answerBytesMax, fetch });
+  const reply = await requestJson(url, { headers, post, timeoutMs, signal, bytesMax: answerBytesMax, fetch });
   const judged =
     "failed" in reply
       ? unanswered(reply, server ?? new URL(url).origin, timeoutMs)
       : judge(reply, question, clock.dateMs());
   const header = reply.headers?.get("x-request-id") ?? "";
   const requestId = /^[A-Za-z0-9._-]{1,128}$/.exec(masked(header, sent))?.[0];
-  if ("answer" in judged) return { ...judged, requestId };
+  const waited = /^wait=/i.test(reply.headers?.get("preference-applied") ?? "");
+  if ("answer" in judged) return { ...judged, requestId, waited };
   const { code, message, status } = judged;
   const isSafe = masked(code, sent) === code;
   const failure = isSafe ? { ...judged, message: masked(message, sent).slice(0, 6000) } : foreign(status);
-  return { failure: { ...failure, requestId } };
+  return { failure: { ...failure, requestId }, waited };
 }
 
 /** Masks the credential, which a proxy may have quoted. A key that was cut short still tells nearly all of it. */

@@ -13,6 +13,8 @@ export type JsonRequest = {
   readonly post?: string | undefined;
   /** How long the request may take, including its answer. */
   readonly timeoutMs: number;
+  /** Ends the request, which then is `unreachable`. */
+  readonly signal?: AbortSignal | undefined;
   /** How many bytes of a 200 are read. Of any other answer, at most 64 KiB are. */
   readonly bytesMax: number;
   readonly fetch: Fetch;
@@ -50,7 +52,9 @@ const client = (globalThis as { readonly Deno?: Deno }).Deno?.createHttpClient({
 /** Sends one request, without following redirects. Never rejects. */
 export async function requestJson(url: string, request: JsonRequest): Promise<JsonReply | NoReply> {
   const { headers, post, timeoutMs, bytesMax, fetch: send, parse } = request;
-  const signal = AbortSignal.timeout(timeoutMs);
+  const late = AbortSignal.timeout(timeoutMs);
+  // Node has no `any` before 20.3: there, a request ends with its timeout.
+  const signal = request.signal === undefined ? late : (AbortSignal.any?.([late, request.signal]) ?? late);
   let response: Response | undefined;
   try {
     response = await send(url, {
@@ -71,7 +75,7 @@ export async function requestJson(url: string, request: JsonRequest): Promise<Js
       : await readJson(response, status === 200 ? bytesMax : Math.min(bytesMax, 64 * 1024), parse);
     return { status, headers: response.headers, body };
   } catch (error) {
-    const failed = signal.aborted ? "timeout" : "unreachable";
+    const failed = late.aborted ? "timeout" : "unreachable";
     return { failed, ...causeOf(error), headers: response?.headers };
   }
 }

@@ -2,10 +2,11 @@
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { eventually } from "../support/eventually.ts";
 import { newFolder } from "../support/folder.ts";
 import { honestly, liarStarter, type Question, type Reply, refusal } from "../support/liar.ts";
 import { blockOf } from "../support/markdown.ts";
-import { run as runProgram } from "../support/program.ts";
+import { run as runProgram, startProgram } from "../support/program.ts";
 import { whereInstalled } from "../support/programs.ts";
 import { serverOf, siteOf } from "../support/server.ts";
 import retryAfter from "../vectors/retry-after.json" with { type: "json" };
@@ -39,11 +40,14 @@ type Ask = {
 
 const drivers = {
   python: `import json, sys
-from keyhole import KeyholeError, _parse_retry_after, variables
+from keyhole import KeyholeError, _parse_retry_after, variables, watch
 try:
     if sys.argv[1] == "--retry-after":
         print(json.dumps([_parse_retry_after(text, float(sys.argv[2])) for text in sys.argv[3:]]))
         sys.exit()
+    if sys.argv[1] == "--watch":
+        for values in watch("web", "production", every=float(sys.argv[2])):
+            print(json.dumps({"values": values}), flush=True)
     print(json.dumps({"values": variables(sys.argv[1], sys.argv[2], timeout=float(sys.argv[3]), wait=float(sys.argv[4]))}))
 except KeyholeError as error:
     print(json.dumps({"code": error.code, "text": repr(error) + str(error), "retryAfter": error.retry_after}))
@@ -79,8 +83,15 @@ func main() {
 		json.NewEncoder(os.Stdout).Encode(read)
 		return
 	}
-	client := keyhole.Client{Timeout: seconds(os.Args[3]), Wait: seconds(os.Args[4])}
-	values, err := client.Variables(context.Background(), os.Args[1], os.Args[2])
+	var values map[string]string
+	var err error
+	if os.Args[1] == "--watch" {
+		changed := func(values map[string]string) { json.NewEncoder(os.Stdout).Encode(map[string]any{"values": values}) }
+		err = keyhole.Client{}.Watch(context.Background(), "web", "production", seconds(os.Args[2]), 0, changed)
+	} else {
+		client := keyhole.Client{Timeout: seconds(os.Args[3]), Wait: seconds(os.Args[4])}
+		values, err = client.Variables(context.Background(), os.Args[1], os.Args[2])
+	}
 	out := map[string]any{"values": values}
 	if err != nil {
 		out = map[string]any{"text": fmt.Sprintf("%v %#v", err, err)}
@@ -221,6 +232,73 @@ function promises(driver: () => readonly string[], example: () => readonly strin
       expect(await read(env)).toMatchObject({ code: "invalid_options" });
     },
   );
+
+  test("a real server tells a watch of a change and of the key's end, however seldom it would look", async () => {
+    const { key, id } = await site.key("--org", "acme");
+    const env = { PATH: process.env["PATH"], HOME: folder, KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key };
+    const program = startProgram([...driver(), "--watch", "3600"], { cwd: folder, env });
+    const said = () =>
+      program
+        .said()
+        .stdout.split("\n")
+        .flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
+    try {
+      await eventually(() => said().length === 1);
+      await site.keyhole(["var", "set", "acme/web", "production", "A", "--value", "two"]);
+      await eventually(() => said().length === 2);
+      await site.keyhole(["var", "set", "acme/web", "production", "A", "--value", "one"]);
+      await eventually(() => said().length === 3);
+      await site.keyhole(["key", "revoke", id]);
+      await eventually(() => said().length === 4);
+      const all = [{ values: variables }, { values: { ...variables, A: "two" } }, { values: variables }];
+      expect(said()).toMatchObject([...all, { code: "unauthorized" }]);
+    } finally {
+      await program.stop();
+    }
+  });
+
+  describe("a watch", () => {
+    const startLiar = liarStarter();
+    test("outlasts what happens to those that wait, and asks once a second at most", async () => {
+      const tags = [0, 1].map((count) => `"${String(count).repeat(43)}"`);
+      const values = (count: number) => ({
+        ...body([{ key: "A", value: String(count) }]),
+        headers: { ETag: tags[count] ?? "" },
+      });
+      const unchanged = (told: boolean) => ({
+        status: 304,
+        headers: { ETag: tags[0] ?? "", ...(told && { "Preference-Applied": "wait=1" }) },
+      });
+      const replies: readonly (readonly [reply: Reply, prefers: "wait=1" | undefined])[] = [
+        [values(0), undefined],
+        [unchanged(true), "wait=1"],
+        [unchanged(true), "wait=1"],
+        [{ status: 504, body: "<html>" }, "wait=1"],
+        [unchanged(false), undefined],
+        [{ raw: "" }, "wait=1"],
+        [unchanged(false), undefined],
+        [refusal(429, "rate_limited", "", { "Retry-After": "1" }), "wait=1"],
+        [refusal(503, "unavailable", ""), "wait=1"],
+        [unchanged(false), "wait=1"],
+        [values(1), "wait=1"],
+        [refusal(401, "unauthorized", ""), "wait=1"],
+        [refusal(401, "unauthorized", ""), undefined],
+      ];
+      const askedAtMs: number[] = [];
+      const liar = await startLiar((question) => {
+        if (question.headers.has("prefer")) askedAtMs.push(performance.now());
+        return replies[question.count]?.[0] ?? { silent: true };
+      });
+      const ran = await run([...driver(), "--watch", "1"], { KEYHOLE_URL: liar.origin, KEYHOLE_API_KEY: canary });
+      const lines = ran.stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+      expect(lines).toMatchObject([{ values: { A: "0" } }, { values: { A: "1" } }, { code: "unauthorized" }]);
+      expect(liar.questions.map(({ headers }) => headers.get("prefer"))).toEqual(replies.map(([, prefers]) => prefers));
+      for (const [at, ms] of askedAtMs.slice(1).entries()) expect(ms - (askedAtMs[at] ?? 0)).toBeGreaterThan(900);
+    });
+  });
 
   test("a real server: every value exactly, with a key from a file, and a revoked key is refused", async () => {
     const { key, id } = await site.key("--org", "acme");

@@ -1,12 +1,14 @@
 import { beforeAll, expect, test } from "bun:test";
 import { createClient, type KeyholeClient, type KeyholeError } from "../../src/client/npm/client.ts";
 import { fakeKeyhole } from "../../src/client/testing.ts";
+import { attempt } from "../../src/core/attempt.ts";
 import { type FaultCode, faults } from "../../src/core/fault.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
 import { createApp, serveOptions } from "../../src/serve/api/app.ts";
 import { Limiter } from "../../src/serve/limit/limiter.ts";
 import { UnrecognizedLimiter } from "../../src/serve/limit/unrecognized.ts";
 import { below } from "../support/answer.ts";
+import { eventually } from "../support/eventually.ts";
 import { rawAnswer } from "../support/raw.ts";
 import { bytesOf, rawRequests } from "../support/raw-requests.ts";
 import { describeOnce, everything } from "../support/world.ts";
@@ -221,6 +223,72 @@ describeOnce("keyhole/testing", (w) => {
     expect(await answerOf(fake, "/projects", {})).toMatchObject({ status, text: JSON.stringify({ error, code }) });
     fake.fail();
     expect(await answerOf(fake, "/projects", {})).toMatchObject({ status: 200 });
+  });
+
+  type Mend = (fake: ReturnType<typeof fakeKeyhole>) => void;
+  const ends: readonly (readonly [what: string, status: number, end: Mend])[] = [
+    ["a change", 200, (fake) => fake.set("web", "production", "A", "3")],
+    ["a failure", 403, (fake) => fake.fail("plan_required")],
+    ["the key's end", 401, (fake) => fake.revoke()],
+  ];
+  test.each(ends)("lets a read wait for %s, for one metadata token", async (_, status, end) => {
+    const fake = fakeKeyhole(world, { nowMs: () => 1 });
+    const { url, close } = await fake.listen();
+    try {
+      const { etag = "" } = await createClient(fake).variables("web", "production");
+      const headers = { Authorization: `Bearer ${fake.apiKey}`, "If-None-Match": etag };
+      const ask = (get: Fetch, Prefer: string) => get(`${url}/api/v1${web}`, { headers: { ...headers, Prefer } });
+      const waits = [ask(fake.fetch, "wait=60"), ask(fetch, "wait=60")];
+      await ask(fetch, "wait=1"); // it ends after both have begun to wait
+      expect((await ask(fetch, "")).headers.get("ratelimit")).toContain("r=116");
+      end(fake);
+      for (const answer of await Promise.all(waits)) expect(answer.status).toBe(status);
+    } finally {
+      await close();
+    }
+  });
+
+  test("answers a read that waits for nothing more once its seconds are over, or its caller has left", async () => {
+    const fake = fakeKeyhole(world);
+    const { etag = "" } = await createClient(fake).variables("web", "production");
+    const headers = { Authorization: `Bearer ${fake.apiKey}`, "If-None-Match": etag };
+    const answer = await fake.fetch(`${fake.url}/api/v1${web}`, { headers: { ...headers, Prefer: "wait=1" } });
+    expect([answer.status, answer.headers.get("preference-applied")]).toEqual([304, "wait=1"]);
+    const leaving = new AbortController();
+    const left = fake.fetch(`${fake.url}/api/v1${web}`, {
+      headers: { ...headers, Prefer: "wait=60" },
+      signal: leaving.signal,
+    });
+    leaving.abort();
+    expect(await left.catch(({ name }: Error) => name)).toBe("AbortError");
+  });
+
+  test("a watch is told at once of a change and of the key's end, and does not wait on after it is closed", async () => {
+    const fake = fakeKeyhole(world);
+    const ends: AbortSignal[] = [];
+    const noting = ({ fetch }: { readonly fetch: Fetch }): Fetch => {
+      return (url, init) => {
+        ends.push(init?.signal as AbortSignal);
+        return fetch(url, init);
+      };
+    };
+    const watch = createClient({ ...fake, fetch: noting(fake) }).watch("web", "staging");
+    await watch.ready;
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    watch.onChange(resolve);
+    await eventually(() => ends.length === 2);
+    fake.set("web", "staging", "A", "3");
+    expect(await promise).toEqual({ A: "3", ONLY_HERE: "x" });
+    await eventually(() => ends.length === 3);
+    fake.revoke();
+    await eventually(() => attempt(watch.current) === undefined);
+    watch.close();
+    ends.length = 0;
+    const other = fakeKeyhole(world);
+    const closed = createClient({ ...other, fetch: noting(other) }).watch("web", "staging");
+    await eventually(() => ends.length === 2);
+    closed.close();
+    expect(ends.at(-1)?.aborted).toBeTrue();
   });
 
   test("listens, and answers by the network what it answers by its fetch", async () => {

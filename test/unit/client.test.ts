@@ -2,6 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { type Api, Client } from "../../src/client/client.ts";
 import type { Clock } from "../../src/client/wire.ts";
 import { whyNoReply } from "../../src/core/json-request.ts";
+import type { Problem } from "../../src/core/problem.ts";
+import { moment } from "../support/clock.ts";
+import { eventually } from "../support/eventually.ts";
 import { failing } from "../support/failing.ts";
 import { honestly, liarStarter, type Question, type Reply, refusal, type Truth } from "../support/liar.ts";
 import retryAfter from "../vectors/retry-after.json" with { type: "json" };
@@ -91,6 +94,75 @@ describe("a question that is asked again", () => {
     await failing(client.variables(asked));
     await failing(client.variables(asked));
     expect(liar.questions.some(({ headers }) => headers.has("if-none-match"))).toBe(false);
+  });
+});
+
+describe("a question whose answer may wait for a change", () => {
+  const etag = `"${"t".repeat(43)}"`;
+  const told = { status: 304, headers: { ETag: etag, "Preference-Applied": "wait=7" } };
+  const tagged = (question: Question): Reply => ({ ...honestly(truth, question), headers: { ETag: etag } });
+  const waiting = () => ({ waitS: 7, signal: new AbortController().signal });
+  /** A client that has an answer, and asks again, where these come. */
+  const again = async (...replies: readonly Reply[]) => {
+    const given = waiting();
+    const left = [...replies];
+    const { client, liar } = await meet((question) => (question.count === 0 ? tagged(question) : (left.shift() ?? {})));
+    const before = await client.variables(asked, {}, given);
+    expect(client.waited).toBeFalse();
+    const answer = await client.variables(asked, {}, given).catch(({ code }: Problem) => code);
+    const preferred = liar.questions.map(({ headers }) => headers.get("prefer"));
+    return { isSame: answer === before, answer, waited: client.waited, preferred };
+  };
+
+  test("is asked once if it has no tag, whatever the answer", async () => {
+    const { client, liar } = await meet(() => refusal(401, "unauthorized", "No."));
+    expect(await client.variables(asked, {}, waiting()).catch(({ code }: Problem) => code)).toBe("unauthorized");
+    expect(liar.questions).toHaveLength(1);
+  });
+
+  test("says so once it has a tag, and tells whether the server waited", async () => {
+    const preferred = [undefined, "wait=7"];
+    expect(await again(told)).toMatchObject({ isSame: true, waited: true, preferred });
+    expect(await again({ status: 304, headers: { ETag: etag } })).toMatchObject({ isSame: true, waited: false });
+  });
+
+  test.each<[what: string, reply: Reply]>([
+    ["a gateway's refusal", { status: 504, body: "<html>" }],
+    ["a connection that is cut", { raw: "" }],
+    ["a token that ended meanwhile", refusal(401, "unauthorized", "No.")],
+  ])("is asked again without a wait after %s", async (_, reply) => {
+    const preferred = [undefined, "wait=7", undefined];
+    expect(await again(reply, told)).toMatchObject({ isSame: true, preferred });
+    expect(await again(reply, reply)).toMatchObject({ isSame: false, preferred });
+  });
+
+  test.each<[code: string, reply: Reply]>([
+    ["rate_limited", refusal(429, "rate_limited", "", { "Retry-After": "9" })],
+    ["unavailable", refusal(503, "unavailable", "")],
+    ["project_not_found", refusal(404, "project_not_found", "")],
+    ["http_429", { status: 429, body: "<html>" }],
+  ])("is not asked again after %s", async (code, reply) => {
+    expect(await again(reply, told)).toMatchObject({ answer: code, preferred: [undefined, "wait=7"] });
+  });
+
+  test("has its seconds beside those that every request has", async () => {
+    const late = () => moment(400).then(() => told);
+    const replies = (question: Question) => (question.count === 0 ? tagged(question) : late());
+    const { client } = await meet(replies, { timeoutMs: 200 });
+    const before = await client.variables(asked);
+    expect(await client.variables(asked, {}, waiting())).toBe(before);
+  });
+
+  test("gives what was there if its wait is ended", async () => {
+    const over = new AbortController();
+    const { client, liar } = await meet((question) => (question.count === 0 ? tagged(question) : { silent: true }));
+    const given = { waitS: 7, signal: over.signal };
+    const before = await client.variables(asked, {}, given);
+    const answer = client.variables(asked, {}, given);
+    await eventually(() => liar.questions.length === 2);
+    over.abort();
+    expect(await answer).toBe(before);
+    expect(liar.questions).toHaveLength(2);
   });
 });
 
@@ -361,7 +433,12 @@ test("a 401 of a token says that it was the token, and how an operator finds the
   expect(problem.message).toBe(`The server refused the token of KEYHOLE_OIDC. ${how}`);
 });
 
-async function meet(reply: (question: Question) => Reply, api: Partial<Api> = {}, random = 0, dateMs = 0) {
+async function meet(
+  reply: (question: Question) => Reply | Promise<Reply>,
+  api: Partial<Api> = {},
+  random = 0,
+  dateMs = 0,
+) {
   const liar = await startLiar(reply);
   return { liar, ...meetAt(liar.origin, api, random, dateMs) };
 }

@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
-import { createClient, type KeyholeError } from "../../src/client/npm/client.ts";
+import type { KeyholeError } from "../../src/client/npm/error.ts";
 import { watchVariables } from "../../src/client/npm/follow.ts";
+import { questionsOf } from "../../src/client/npm/questions.ts";
 import { type FakeKeyhole, fakeKeyhole } from "../../src/client/testing.ts";
+import { ask, realClock } from "../../src/client/wire.ts";
 
 /* What `watch` of the npm client does while its server is well, slow, lying, limited, restarted, or revokes the key. */
 
@@ -15,7 +17,7 @@ const slow = (server: Parameters<Step>[0], ms: number) =>
   Object.assign(server, {
     answers: async (url: string, init?: RequestInit) => {
       server.atMs += ms;
-      return server.fake.fetch(url, init);
+      return atOnce(server.fake)(url, init);
     },
   });
 const hour = 3_600_000;
@@ -41,14 +43,14 @@ const lives: readonly (readonly [
       [({ fake }) => fake.revoke(), "unauthorized", 30_000],
       [() => {}, "unauthorized", 60_000],
       [(server) => Object.assign(server, { answers: away }), "unauthorized", 60_000],
-      [(server) => Object.assign(server, { answers: fakeKeyhole(world).fetch }), "A=1 changed", 30_000],
+      [(server) => Object.assign(server, { answers: atOnce(fakeKeyhole(world)) }), "A=1 changed", 1000],
     ],
   ],
   [
     "forgets the values of a project that is gone, and of an environment that the key may not read any more",
     [
       [({ fake }) => fake.fail("project_not_found"), "project_not_found", 30_000],
-      [({ fake }) => fake.fail(), "A=1 changed", 30_000],
+      [({ fake }) => fake.fail(), "A=1 changed", 1000],
       [({ fake }) => fake.fail("environment_not_in_scope"), "environment_not_in_scope", 30_000],
     ],
   ],
@@ -58,7 +60,7 @@ const lives: readonly (readonly [
       [(server) => Object.assign(server, { answers: away }), "A=1 stale since 0", 30_000],
       ...Array(5).fill([() => {}, "A=1 stale since 0", 60_000]),
       [() => {}, "too_old", 60_000],
-      [(server) => Object.assign(server, { answers: undefined }), "A=1", 30_000],
+      [(server) => Object.assign(server, { answers: undefined }), "A=1", 1000],
     ],
   ],
   [
@@ -68,7 +70,7 @@ const lives: readonly (readonly [
       [(server) => Object.assign(server, { answers: notFromKeyhole }), "A=1 stale since 0", 60_000],
       [({ fake }) => fake.fail("decryption_failed"), "A=1 stale since 0", 60_000],
       [(server) => Object.assign(server, { answers: undefined }), "A=1 stale since 0", 60_000],
-      [({ fake }) => fake.fail(), "A=1", 30_000],
+      [({ fake }) => fake.fail(), "A=1", 1000],
     ],
   ],
   [
@@ -77,18 +79,57 @@ const lives: readonly (readonly [
       [({ fake }) => fake.fail("rate_limited", 120), "A=1 stale since 0", 120_000],
       [({ fake }) => fake.fail("rate_limited", 1), "A=1 stale since 0", 60_000],
       [({ fake }) => fake.fail("unavailable", 1e9), "A=1 stale since 0", hour],
-      [({ fake }) => fake.fail(), "A=1", 30_000],
+      [({ fake }) => fake.fail(), "A=1", 1000],
     ],
   ],
   [
     "counts the age of values from the moment that it asked, also if the machine slept",
     [
-      [(server) => slow(server, 40_000), "A=1 stale since 30000", 30_000],
+      [(server) => slow(server, 40_000), "A=1 stale since 1000", 30_000],
       [(server) => slow(server, hour), "too_old", 30_000],
       [(server) => Object.assign(server, { answers: undefined }), "A=1", 30_000],
     ],
   ],
+  [
+    "asks a server again at once that waits, and takes an answer for one of the moment that it came, in time",
+    [
+      [(server) => waiting(server, 25_000), "A=1", 0],
+      [({ fake }) => fake.set("web", "production", "A", "2"), "A=2 changed", 0],
+      ...Array(20).fill([() => {}, "A=2", 0]),
+      [(server) => waiting(server, 63_001), "A=2 stale since 576000", 0],
+      [(server) => waiting(server, hour), "too_old", 0],
+      [(server) => waiting(server, 0), "A=2", 1000],
+      [({ fake }) => fake.revoke(), "unauthorized", 30_000],
+    ],
+  ],
 ];
+
+/** An older server, which does not wait. */
+function atOnce(fake: FakeKeyhole): FakeKeyhole["fetch"] {
+  return (url, init) => {
+    const headers = new Headers(init?.headers);
+    headers.delete("Prefer");
+    return fake.fetch(url, { ...init, headers });
+  };
+}
+
+/** A server that says that it waits. @param ms - how long each answer takes */
+function waiting(server: Parameters<Step>[0], ms: number) {
+  const answers = async (url: string, init?: RequestInit) => {
+    server.atMs += ms;
+    const answer = await atOnce(server.fake)(url, init);
+    answer.headers.set("Preference-Applied", "wait=25");
+    return answer;
+  };
+  return Object.assign(server, { answers });
+}
+
+/** The client's question about the variables of the world, for a watch. */
+function asking(fetch: FakeKeyhole["fetch"], apiKey: string): Parameters<typeof watchVariables>[1] {
+  const wire = { credential: async () => apiKey, timeoutMs: 30_000, waitMs: 0, mayPass: () => false, fetch };
+  const question = questionsOf("https://keyhole.test/api/v1").variables("web", "production", {});
+  return (more) => ask({ ...wire, clock: realClock }, { ...question, ...more });
+}
 
 const world = { web: { production: { A: "1" } } };
 
@@ -124,10 +165,8 @@ test.each(lives)("a watch of the client: %s", async (_, steps) => {
       return (error as KeyholeError).code;
     }
   };
-  const answered = (url: string, init?: RequestInit) => (server.answers ?? fake.fetch)(url, init);
-  const keyhole = createClient({ ...fake, fetch: answered, waitMs: 0 });
-  const read = (ifNoneMatch: string | undefined) => keyhole.variables("web", "production", { ifNoneMatch });
-  const watch = watchVariables({}, read, clock);
+  const answered = (url: string, init?: RequestInit) => (server.answers ?? atOnce(fake))(url, init);
+  const watch = watchVariables({}, asking(answered, fake.apiKey), clock);
   watch.onChange(() => {
     changed = " changed";
   });
@@ -135,7 +174,7 @@ test.each(lives)("a watch of the client: %s", async (_, steps) => {
   changed = "";
   await over.promise;
   expect(said).toEqual(steps.map(([, expected]) => expected));
-  expect(pauses).toEqual([30_000, ...steps.map(([, , pauseMs]) => pauseMs)]);
+  expect(pauses).toEqual([1000, ...steps.map(([, , pauseMs]) => pauseMs)]);
   watch.close();
 });
 
@@ -145,9 +184,7 @@ test("a listener that throws, now or later, ends neither the program nor the wat
   const { nowMs, dateMs, random } = { nowMs: () => 0, dateMs: () => 0, random: () => 0 };
   let pauses = 0;
   const sleep = () => looks[pauses++]?.promise ?? new Promise<void>(() => {});
-  const keyhole = createClient({ ...fake, waitMs: 0 });
-  const read = (ifNoneMatch: string | undefined) => keyhole.variables("web", "production", { ifNoneMatch });
-  const watch = watchVariables({}, read, { nowMs, dateMs, random, sleep });
+  const watch = watchVariables({}, asking(atOnce(fake), fake.apiKey), { nowMs, dateMs, random, sleep });
   await watch.ready;
   const unhandled: unknown[] = [];
   const note = (error: unknown) => unhandled.push(error);
@@ -176,7 +213,7 @@ test("a listener that throws, now or later, ends neither the program nor the wat
 });
 
 test("a watch that is closed at its first look is not ready any more, whatever it waits for", async () => {
-  const watch = watchVariables({}, () => new Promise<undefined>(() => {}));
+  const watch = watchVariables({}, () => new Promise<never>(() => {}));
   watch.close();
   expect(await watch.ready.catch(({ code }: KeyholeError) => code)).toBe("closed");
 });

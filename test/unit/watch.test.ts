@@ -17,13 +17,45 @@ const startLiar = liarStarter();
 
 describe("a watch", () => {
   test.each([
-    [0, 30_000],
-    [0.5, 31_500],
-    [0.999, 32_997],
-  ])("looks after its interval and up to a tenth more: chance %d, %d ms", async (chance, expectedMs) => {
-    const { watch, slept } = watching([undefined, undefined, "new"], chance);
+    [0, 1000, 30_000],
+    [0.5, 1250, 31_500],
+    [0.999, 1500, 32_997],
+  ])(
+    "asks a server soon that may wait, and others after its interval and up to a tenth more: chance %d, %d and %d ms",
+    async (chance, soonMs, expectedMs) => {
+      const { watch, slept } = watching([undefined, undefined, undefined, "new"], chance);
+      expect(await watch.next()).toBe("new");
+      expect(slept).toEqual([soonMs, soonMs, expectedMs, expectedMs]);
+    },
+  );
+
+  test("asks a server that waits again at once, but never sooner than a second after it asked", async () => {
+    const told: Looked[] = [[0], [400], [25_000], [1000], [0, "no"], [0], [0, "no"], [0, "no"], [0]];
+    const { watch, slept, waits } = watching([
+      ...told.map(([tookMs, no]) => ({ tookMs, waited: no === undefined })),
+      "new",
+    ]);
     expect(await watch.next()).toBe("new");
-    expect(slept).toEqual([expectedMs, expectedMs, expectedMs]);
+    expect(slept).toEqual([1000, 1000, 600, 0, 0, 1000, 1000, 1000, 30_000, 1000]);
+    expect(new Set(waits)).toEqual(new Set([25]));
+  });
+
+  test("lets an answer wait for less after a wait that was cut", async () => {
+    const looks = [25_000, 20_000, 10_000].map((tookMs) => ({ tookMs, waited: tookMs !== 20_000 }));
+    const { watch, waits } = watching([...looks, "new"]);
+    await watch.next();
+    expect(waits).toEqual([25, 25, 10, 10]);
+  });
+
+  test.each([
+    [1000, 1],
+    [1999, 1],
+    [24_000, 24],
+    [86_400_000, 25],
+  ])("that looks every %d ms lets an answer wait %d s", async (everyMs, waitS) => {
+    const { watch, waits } = watching(["new"], 0, everyMs);
+    await watch.next();
+    expect(waits).toEqual([waitS]);
   });
 
   test("goes on after a failure, and says what it is until it is another or over", async () => {
@@ -32,11 +64,11 @@ describe("a watch", () => {
     const hint = new Problem(exits.refused, "rate_limited", "Busy. To try again, add --wait 60s.", { cause: busy });
     const hinting = Object.assign(hint, { retryAfter: 90 });
     const secret = new Error("it quotes a secret");
-    const looks = [revoked, revoked, hinting, secret, undefined, undefined, revoked, "new", "newer"];
+    const looks = [revoked, revoked, hinting, secret, undefined, undefined, undefined, revoked, "new", "newer"];
     const { watch, said, slept } = watching(looks);
     expect(await watch.next()).toBe("new");
     expect(await watch.next()).toBe("newer");
-    expect(slept).toEqual([30_000, 30_000, 60_000, 90_000, 60_000, 30_000, 30_000, 30_000, 30_000]);
+    expect(slept).toEqual([1000, 30_000, 60_000, 90_000, 60_000, 1000, 30_000, 30_000, 30_000, 1000]);
     const begin = "Not watched for now, and the command runs on:";
     expect(said).toEqual([
       `${begin} The server answered unauthorized.`,
@@ -77,9 +109,9 @@ describe("run --watch", () => {
       () => rmSync(inTheWay),
     ]);
     expect(events).toEqual([
-      "304 200 200 runs one: second",
-      "200 200 says 'late' is not a folder.",
-      "304 304 200 says The command is watched again. runs two: second",
+      "304 304 200 200 runs one: second",
+      "304 200 200 says 'late' is not a folder.",
+      "304 304 304 200 says The command is watched again. runs two: second",
     ]);
     expect(readFileSync(join(inTheWay, "file"), "utf8")).toBe("x");
   });
@@ -117,9 +149,9 @@ describe("run --watch", () => {
       () => {},
     ]);
     expect(events).toEqual([
-      "401 says The server answered unauthorized: No. This one may have expired, been revoked, or belong to another server.",
-      "401",
-      "401",
+      "401 401 says The server answered unauthorized: No. This one may have expired, been revoked, or belong to another server.",
+      "401 401",
+      "401 401",
     ]);
   });
 });
@@ -155,19 +187,28 @@ function shell(script: string): Command {
   return { path: "/bin/sh", argv: ["sh", "-c", script], env: [`PATH=${process.env["PATH"]}`] };
 }
 
-/** A watch of 30 s whose looks give these, one after another, and whose clock takes no time. */
-function watching(looks: readonly unknown[], chance = 0) {
+/** How long a look takes, and whether its answer says that the server waits. */
+type Looked = readonly [tookMs: number, no?: "no"];
+
+/** A watch whose looks give these, one after another, and whose clock takes no time. */
+function watching(looks: readonly unknown[], chance = 0, everyMs = 30_000) {
   const slept: number[] = [];
+  const waits: number[] = [];
+  let atMs = 0;
   const said: string[] = [];
   const sleep = async (durationMs: number) => void slept.push(durationMs);
-  const clock: Clock = { nowMs: () => 0, dateMs: () => 0, sleep, random: () => chance };
+  const clock: Clock = { nowMs: () => atMs, dateMs: () => 0, sleep, random: () => chance };
   const left = [...looks];
-  const look = async () => {
+  const look = async (waitS: number) => {
+    waits.push(waitS);
     const found = left.shift();
     if (found instanceof Error) throw found;
-    return found as string | undefined;
+    if (typeof found !== "object") return { found: found as string | undefined, waited: false };
+    const { tookMs, waited } = found as { readonly tookMs: number; readonly waited: boolean };
+    atMs += tookMs;
+    return { found: undefined, waited };
   };
-  return { watch: watchFor(30_000, look, (line) => said.push(line), clock), slept, said };
+  return { watch: watchFor(everyMs, look, (line) => said.push(line), clock), slept, said, waits };
 }
 
 /** What the server of {@link watched} has. Writing a variable changes the answer, also with the same value. */
@@ -216,9 +257,9 @@ async function watched(options: VariableOptions, withFiles = false) {
   const recipe = { ...options, argv: ["true"] as const, own, inherit: true, preserve: undefined };
   const ask = { root: folder, paths: [], memory: { unwritten: new Map<string, Uint8Array>() } };
   const silently = { fetching: () => {}, writing: () => {}, modes: () => {} };
-  const pull = async () => (withFiles ? (await pullFiles(source, ask, silently)).written : []);
+  const pull = withFiles ? async () => (await pullFiles(source, ask, silently)).written : undefined;
   const first = prepare(source, await askVariables(source, options), recipe);
-  await pull();
+  await pull?.();
   const lives = async (steps: readonly ((server: Server) => unknown)[]): Promise<string[]> => {
     const over = Promise.withResolvers<void>();
     const left = [...steps];
@@ -242,7 +283,11 @@ async function watched(options: VariableOptions, withFiles = false) {
       }
     })();
     await Promise.race([over.promise, running]);
-    return events.map((one) => one.join(" "));
+    // What is asked together is answered in any order.
+    const isStatus = (event: string) => /^\d+$/.test(event);
+    return events.map((one) =>
+      [...one.filter(isStatus).sort().reverse(), ...one.filter((event) => !isStatus(event))].join(" "),
+    );
   };
   return { folder, lives };
 }

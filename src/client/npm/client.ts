@@ -1,4 +1,4 @@
-import { ask, isApiKey, parseApiRoot, type Question, type Reply, realClock, type Wire } from "../wire.ts";
+import { ask, isApiKey, parseApiRoot, type Question, realClock, type Wire } from "../wire.ts";
 import type {
   Accounts,
   Environment,
@@ -12,7 +12,7 @@ import type {
   Variables,
 } from "./answers.ts";
 import { badOption, KeyholeError, requireMs } from "./error.ts";
-import { valuesOf, watchVariables } from "./follow.ts";
+import { answered, valuesOf, watchVariables } from "./follow.ts";
 import { questionsOf } from "./questions.ts";
 import type { FollowOptions, VariablesWatch } from "./watch.ts";
 
@@ -132,8 +132,8 @@ export function createClient(options: ClientOptions): KeyholeClient {
     }),
     watch: (project: string, environment: Environment, options: FollowOptions = {}) => {
       const { keys, prefix } = options;
-      slugOf(project);
-      return watchVariables(options, (ifNoneMatch) => variables(project, environment, { keys, prefix, ifNoneMatch }));
+      const question = questions.variables(slugOf(project), environment, { keys, prefix });
+      return watchVariables(options, (more) => ask(wire, { ...question, ...more }));
     },
   });
 }
@@ -188,11 +188,4 @@ async function inTime(token: () => string | Promise<string>, timeoutMs: number):
 function slugOf(text: string): string {
   if (/^[a-z0-9][a-z0-9-]{0,63}$/.test(text)) return text;
   throw new KeyholeError("invalid_request", "The project must be a slug, such as web: small letters, digits and -.");
-}
-
-/** @throws KeyholeError if there is no answer */
-function answered<T>(outcome: Reply<T>) {
-  if (!("failure" in outcome)) return outcome;
-  const { code, message, requestId, retryAfter } = outcome.failure;
-  throw new KeyholeError(code, message, { requestId, retryAfter });
 }

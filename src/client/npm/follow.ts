@@ -1,5 +1,5 @@
 import { looks } from "../looks.ts";
-import { realClock } from "../wire.ts";
+import { type Question, type Reply, realClock } from "../wire.ts";
 import type { Variables } from "./answers.ts";
 import { badOption, KeyholeError, requireMs } from "./error.ts";
 import type { FollowOptions, Values, VariablesWatch } from "./watch.ts";
@@ -8,10 +8,17 @@ export function valuesOf({ variables }: Variables): Record<string, string> {
   return Object.fromEntries(variables.map(({ key, value }) => [key, value]));
 }
 
-/** @param read - reads once; undefined if nothing changed since the answer with this tag */
+/** @throws KeyholeError if there is no answer */
+export function answered<T>(outcome: Reply<T>) {
+  if (!("failure" in outcome)) return outcome;
+  const { code, message, requestId, retryAfter } = outcome.failure;
+  throw new KeyholeError(code, message, { requestId, retryAfter });
+}
+
+/** @param ask - asks once */
 export function watchVariables(
   { everyMs = 30_000, staleMsMax = 300_000 }: FollowOptions,
-  read: (etag: string | undefined) => Promise<(Variables & { readonly etag: string | undefined }) | undefined>,
+  ask: (more: Pick<Question<Variables>, "ifNoneMatch" | "waitS" | "signal">) => Promise<Reply<Variables>>,
   clock = realClock,
 ): VariablesWatch {
   requireMs({ everyMs }, 1000);
@@ -19,19 +26,26 @@ export function watchVariables(
   const listeners = new Set<(values: Values) => void>();
   let held: { readonly values: Values; readonly etag: string | undefined } | undefined;
   let refusal: KeyholeError | undefined = new KeyholeError("not_ready", "No values yet: await ready first.");
-  /** When the last successful look began, by a clock that never steps back and by one that counts through sleep. */
+  /**
+   * When the last successful look began, by a clock that never steps back and by one that counts through sleep. An answer
+   * that waited is of the moment that it came, if that was in time.
+   */
   let seen = { atMs: 0, date: 0 };
   let isFailing = false;
   const closing = new AbortController();
   const { signal } = closing;
 
-  const look = async () => {
-    const began = { atMs: clock.nowMs(), date: clock.dateMs() };
+  const look = async (waitS: number) => {
+    const [atMs, date] = [clock.nowMs(), clock.dateMs()];
     try {
-      const answer = await read(held?.etag);
-      if (signal.aborted) return;
-      [seen, isFailing, refusal] = [began, false, undefined];
-      if (answer !== undefined) hold(Object.freeze(valuesOf(answer)), answer.etag);
+      const reply = await ask({ ifNoneMatch: held?.etag, waitS, signal });
+      const found = "failure" in reply && reply.failure.isUnchanged ? undefined : answered(reply);
+      const { waited = false } = reply;
+      if (signal.aborted) return { found: undefined, waited };
+      const waitedMs = waited ? Math.min(clock.nowMs() - atMs, waitS * 1000) : 0;
+      [seen, isFailing, refusal] = [{ atMs: atMs + waitedMs, date: date + waitedMs }, false, undefined];
+      if (found !== undefined) hold(Object.freeze(valuesOf(found.answer)), found.etag);
+      return { found: undefined, waited };
     } catch (error) {
       isFailing = true;
       if (!signal.aborted && isRefusal(error)) [held, refusal] = [undefined, error];
