@@ -31,6 +31,7 @@ export const shelves: readonly Shelf[] = [
         text: "Read secrets",
         pages: [
           { text: "run, pull, files pull", page: "fetch" },
+          { text: "Told of a change", page: "told-of-a-change" },
           { text: "API", page: "api" },
           { text: "Trusts: no stored key", page: "trusts" },
           { text: "Kubernetes", page: "kubernetes" },

@@ -9,7 +9,7 @@ import { runBinary } from "../support/keyhole.ts";
 import { freePort } from "../support/port.ts";
 import { type Ran, type Running, startProgram } from "../support/program.ts";
 import { withPrograms } from "../support/programs.ts";
-import { type Key, type Server, siteOf } from "../support/server.ts";
+import { type Key, type Server, siteOf, waitsOf } from "../support/server.ts";
 
 const docs = join(import.meta.dir, "../../docs");
 const secret = "sent-through-a-proxy";
@@ -76,6 +76,9 @@ const recipes: readonly Recipe[] = [
     command: (config) => ["-db", "-f", config],
   },
 ];
+
+/** How long an answer may take to begin. */
+const lasting = /(?:proxy_read_timeout|response_header_timeout|timeout (?:client|server)) (\d+)s/g;
 
 const site = siteOf("sqlite", { production: { TOKEN: secret } });
 beforeAll(async () => {
@@ -145,6 +148,20 @@ for (const recipe of recipes) {
         expect(doubtful).toMatchObject({ exitCode: 6, stdout: "" });
         expect(doubtful.stderr).toMatch(/its certificate comes .*from an unknown authority/);
       }
+    });
+
+    test("a read waits for a change, and may do so for a minute", async () => {
+      const path = "/api/v1/projects/web/variables?environment=staging";
+      const tag = (await get(path)).headers.get("etag") ?? "";
+      const asked = get(path, { "If-None-Match": tag, Prefer: "wait=60" });
+      await eventually(async () => (await waitsOf(server)) === 1);
+      await site.json(["var", "set", "acme/web", "staging", "TOKEN", "--value", `new-${port}`]);
+      const answer = await asked;
+      expect([answer.status, answer.headers.get("preference-applied")]).toEqual([200, "wait=60"]);
+      expect(await answer.text()).toContain(`new-${port}`);
+      const seconds = [...readFileSync(join(docs, recipe.file), "utf8").matchAll(lasting)].map(([, count]) => count);
+      expect(seconds.length).toBeGreaterThan(0);
+      for (const count of seconds) expect(Number(count)).toBeGreaterThan(62);
     });
 
     test("a file of 8 MiB passes whole", async () => {

@@ -165,7 +165,7 @@ function answerParser(): (chunks: readonly Buffer[], bytes: number) => Answer | 
       head = { status: Number(first.split(" ")[1]), headers, bodyAt: end + 4 };
     }
     const { status, headers, bodyAt } = head;
-    const length = headers.get("content-length");
+    const length = status === 304 ? "0" : headers.get("content-length");
     if (length !== undefined) {
       if (bytes < bodyAt + Number(length)) return undefined;
       return answerOf(status, headers, Buffer.concat(chunks).subarray(bodyAt, bodyAt + Number(length)));

@@ -238,6 +238,12 @@ async function startServer(place: Pick<Place, "folder" | "env">, options: ServeO
   return { ...running, origin, ops: () => shown(/metrics are on (\S+)/), get, connect: () => connect(origin), memory };
 }
 
+/** How many requests wait for a change, in all workers. */
+export async function waitsOf(server: Server): Promise<number> {
+  const text = await (await fetch(`${server.ops()}/metrics`)).text();
+  return Number(/^keyhole_waits (\d+)$/m.exec(text)?.[1]);
+}
+
 /** Linux only. */
 export function memoryOf(pid: number): { now: number; peak: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
