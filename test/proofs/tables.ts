@@ -21,6 +21,7 @@ import { remembered } from "./remembered.ts";
 import { requests } from "./requests.ts";
 import { asked } from "./rights.ts";
 import { sets } from "./sets.ts";
+import { told } from "./told.ts";
 import { trusts } from "./trusts.ts";
 
 /** Every proof, by what it is about. `docs/maintainers/proofs.md` lists how many there are of each. */
@@ -55,4 +56,5 @@ export const tables: Readonly<Record<string, readonly Proof[]>> = {
   "the dashboard's forms": forms,
   "clients, and the commands that they start": clients,
   "clients that watch": watching,
+  "reads that wait for a change": told,
 };
