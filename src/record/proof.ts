@@ -114,19 +114,10 @@ function checkPaths(proof: Parsed, { tree, times }: OpenedHead): Proved | Unprov
 
 const treeProofFormat = "c2sp.org/tlog-proof@v1";
 
-type Parsed = {
-  readonly receipt: string;
-  readonly entry: object;
-  readonly salt: Buffer;
-  readonly path: readonly Buffer[];
-  readonly segment: ParsedSegment;
-  readonly index: number;
-  readonly treePath: readonly Buffer[];
-  readonly note: string;
-};
+type Parsed = Exclude<ReturnType<typeof parseProof>, string>;
 
 /** The parts of a proof, or what is wrong with its form. */
-function parseProof(document: unknown): Parsed | string {
+function parseProof(document: unknown) {
   if (typeof document !== "object" || document === null || Array.isArray(document)) return "it is no JSON object";
   const { format, receipt, entry, salt, path, segment, proof, ...more } = document as Readonly<Record<string, unknown>>;
   if (format !== proofFormat) return `its format is not \`${proofFormat}\``;
@@ -167,16 +158,7 @@ function parseHash(text: unknown): Buffer | undefined {
   return typeof text === "string" ? decodeBase64(text, 32) : undefined;
 }
 
-type ParsedSegment = {
-  readonly text: string;
-  readonly lane: string;
-  readonly firstSeq: number;
-  readonly lastSeq: number;
-  readonly at: number;
-  readonly root: Buffer;
-};
-
-function parseSegment(text: string): ParsedSegment | undefined {
+function parseSegment(text: string) {
   const [, lane = "", first, last, time, encoded] = segmentPattern.exec(text) ?? [];
   const [firstSeq, lastSeq, at] = [Number(first), Number(last), Number(time)];
   const root = parseHash(encoded);
@@ -187,7 +169,7 @@ function parseSegment(text: string): ParsedSegment | undefined {
 const segmentPattern =
   /^keyhole audit segment v1\n([\w-]{1,64})\n([1-9]\d{0,15})-([1-9]\d{0,15})\n(\d{1,16})\n([0-9A-Za-z+/]{43}=)\n$/;
 
-function parseTreeProof(text: string): Pick<Parsed, "index" | "treePath" | "note"> | undefined {
+function parseTreeProof(text: string) {
   const end = text.indexOf("\n\n");
   const [format, at = "", ...hashes] = text.slice(0, Math.max(end, 0)).split("\n");
   const [, index] = /^index (0|[1-9]\d{0,15})$/.exec(at) ?? [];

@@ -18,15 +18,6 @@ export type StoredCosignature = {
   readonly note: string | null;
 };
 
-/** What was found in a tree. */
-export type TreeVerified = {
-  readonly leaves: number;
-  readonly heads: number;
-  /** At most 1000 that say where it breaks. Empty: each signed head is of the first leaves of this tree. */
-  readonly flaws: readonly Flaw[];
-  readonly moreFlaws: number;
-};
-
 /**
  * Walks a whole tree from its first leaf to its newest head. It says where the tree breaks, and goes on behind that. How
  * it broke is not guessed.
@@ -108,7 +99,8 @@ export class TreeWalk {
     else if (!isCosigned({ witness, line, note })) this.#note(`${which} has a wrong signature of the witness ${name}.`);
   }
 
-  end(): TreeVerified {
+  /** What was found: at most 1000 flaws say where it breaks. Without one, each signed head is of the first leaves of it. */
+  end() {
     if (this.#newest > this.#size) {
       this.#note(`The newest head is of ${this.#newest} leaves, and the tree ends after ${this.#size}.`);
     } else if (this.#newest < this.#size) {

@@ -7,20 +7,13 @@ import { displayName, requireEnvironments, requireText } from "../../people/desk
 import { itemsOf, type OpenSet, openItems, openVersion, requireSets } from "../../people/editing/open.ts";
 import { remarked, requireRemarks } from "../../people/editing/remarks.ts";
 import { type SetChanges, zeroValues } from "../../people/editing/write.ts";
-import { type PlannedItems, planItems } from "../../people/editing/write-project.ts";
+import { planItems } from "../../people/editing/write-project.ts";
 import { newCoin } from "../../seal/canary.ts";
 import { may } from "../../serve/access/rights.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
 
 /** What a change did, or would do: whether the account is new, and what it loses. */
-export type AccountWrite = {
-  readonly created: boolean;
-  /** The environments that it leaves. */
-  readonly dropped: readonly Environment[];
-  /** The fields that are in one of the environments and not among the new ones, as far as the person may see it. */
-  readonly lost: readonly string[];
-  readonly warnings: readonly string[];
-};
+export type AccountWrite = Awaited<ReturnType<typeof planAccount>>["would"];
 
 /** How the account is written. A remark is empty for none. Default: what it has in the environments that are named. */
 export type AccountOptions = Remarks & {
@@ -47,7 +40,7 @@ export async function planAccount(
   environmentNames: readonly string[],
   values: unknown,
   { merge = false, each, machinesOnly, ...given }: AccountOptions = {},
-): Promise<PlannedItems<AccountWrite>> {
+) {
   const { targets, fields: same, warnings } = validateAccount(name, environmentNames, values, merge);
   const remarks = requireRemarks(name, given);
   const project = await findToChange(admin, where, "write");
@@ -83,6 +76,8 @@ export async function planAccount(
     const isSeen = isTarget && may(admin.rights, "see", placeOf(project), environment);
     for (const field of isSeen && !merge ? Object.keys(old) : []) if (!Object.hasOwn(fields, field)) lost.add(field);
   }
+  // It leaves the environments that are dropped. Lost are the fields that are in one of its environments and not among the
+  // new ones, as far as the person may see it.
   const outcome = { created: holders.length === 0, dropped, lost: [...lost].sort(), warnings };
   const looked = sets.map((set) => {
     const { environment } = set;

@@ -103,12 +103,7 @@ function fingerprintOf(listed: readonly ListedFile[]): string {
 
 const fingerprints = new WeakMap<readonly ListedFile[], string>();
 
-type FoundFiles = {
-  readonly project: ReadProject;
-  readonly version: number;
-  /** The requested files, in byte order of path. */
-  readonly listed: readonly ListedFile[];
-};
+type FoundFiles = Awaited<ReturnType<typeof findFiles>>;
 
 /** Reads the contents that a listing names, and reads again if files were written or resealed during the read. */
 async function readFound<T extends object>(
@@ -131,7 +126,8 @@ async function readFound<T extends object>(
   throw new Fault("unavailable", "the files changed each time they were read, for 15 s");
 }
 
-async function findFiles(reading: Reading, query: FilesQuery, fresh: boolean): Promise<FoundFiles> {
+/** The requested files, in byte order of path. */
+async function findFiles(reading: Reading, query: FilesQuery, fresh: boolean) {
   const setsQuery = { slug: query.project, descriptor: files, environments: everyEnvironment, fresh };
   const { project, sets } = await readListings(reading, setsQuery);
   const own = sets.find(({ environment }) => environment === query.environment);

@@ -24,7 +24,7 @@ import { listingsAcross } from "../../people/editing/across.ts";
 import { type Item, type OpenSet, openItems, openSet, requireSet, requireSets } from "../../people/editing/open.ts";
 import { isRemarked, remarked, remarksIn, requireRemarks } from "../../people/editing/remarks.ts";
 import { revealOf } from "../../people/editing/reveal.ts";
-import { type NewItem, type PlannedSet, type SetChanges, zeroValues } from "../../people/editing/write.ts";
+import { type NewItem, type PlannedSet, zeroValues } from "../../people/editing/write.ts";
 import { type PlannedItems, planItems } from "../../people/editing/write-project.ts";
 import { isCanary, isMachinesOnly, newCoin } from "../../seal/canary.ts";
 import { may } from "../../serve/access/rights.ts";
@@ -149,15 +149,8 @@ export function warningsIn(written: ReadonlyMap<Environment, VariablesWrite>): r
   return [...new Set([...written.values()].flatMap(({ warnings }) => warnings))];
 }
 
-/** A write that is checked and not done. */
-type WritePlan = {
-  readonly before: OpenSet<VariableEntry>;
-  readonly changes: SetChanges<VariableEntry>;
-  /** Those that get another value, or another note. */
-  readonly changed: readonly string[];
-  readonly same: readonly string[];
-  readonly warnings: readonly string[];
-};
+/** A write that is checked and not done. `changed`: those that get another value, or another note. */
+type WritePlan = ReturnType<typeof planWrite>;
 
 function planWrite(
   { rights, systemKeys: { listing } }: AdminContext,
@@ -166,7 +159,7 @@ function planWrite(
   { prune = false, onlyChanges = false, remove = [], warnings }: WriteOptions,
   now: number,
   isCompared: boolean,
-): WritePlan {
+) {
   const changes = new Map<string, NewItem<VariableEntry> | null>();
   const maySee = may(rights, "see", placeOf(before.project), before.environment);
   const changed: string[] = [];

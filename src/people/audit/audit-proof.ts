@@ -34,18 +34,14 @@ export async function provedUntil({ database }: AdminContext): Promise<number | 
 }
 
 /** A witness, and which heads it has signed. */
-export type WitnessRecord = {
-  readonly name: string;
-  /** When the newest of them was signed by the notary, in epoch milliseconds; undefined if there is none. */
-  readonly until: number | undefined;
-  /** When the first was that it has not signed since; undefined if it has signed the newest. */
-  readonly missingSince: number | undefined;
-  /** When a loss was accepted since its newest signature, in epoch milliseconds: it vouches for what came before. */
-  readonly lossAt: number | undefined;
-};
+export type WitnessRecord = Awaited<ReturnType<typeof listWitnesses>>[number];
 
-/** The witnesses that are set here; if none is, those that have signed within a month. */
-export async function listWitnesses(admin: AdminContext): Promise<WitnessRecord[]> {
+/**
+ * The witnesses that are set here; if none is, those that have signed within a month. Times are epoch milliseconds, `until`:
+ * when the newest head that it has signed was signed by the notary; `missingSince`: when the first was that it has not
+ * signed since; `lossAt`: when a loss was accepted since its newest signature, so that it vouches for what came before.
+ */
+export async function listWitnesses(admin: AdminContext) {
   const { database, checkpoint, keyring, systemKeys, now } = admin;
   const found = await findVerifiers(database, keyring, systemKeys.audit).catch(() => undefined);
   const log = found?.signers ?? [];
@@ -59,8 +55,7 @@ export async function listWitnesses(admin: AdminContext): Promise<WitnessRecord[
     const lossAt = last && acceptedAt(last) < newest ? newest : undefined;
     return { name: parseWitness(key)?.name ?? key, until: last ? last.at : undefined, missingSince: next?.at, lossAt };
   });
-  const isRecent = ({ until }: WitnessRecord) => until !== undefined && until > now() - monthMs;
-  return (await Promise.all(records)).filter((one) => isSet || isRecent(one));
+  return (await Promise.all(records)).filter(({ until = 0 }) => isSet || until > now() - monthMs);
 }
 
 const monthMs = 30 * dayMs;

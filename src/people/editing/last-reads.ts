@@ -21,18 +21,7 @@ export type ItemReads = {
 };
 
 /** The last reads of a kind of a project. */
-export type KindReads = {
-  /** Where somebody may know them. */
-  readonly environments: readonly Environment[];
-  /** When the record begins. Epoch milliseconds. */
-  readonly withAllSinceAt: number;
-  /** Earlier reads by name are known as reads of the whole set. */
-  readonly byNameSinceAt: number;
-  /** When the notary was last up to date, if it is behind. */
-  readonly behindSinceAt: number | undefined;
-  /** @param among - the latest read in any of these environments */
-  readonly of: (name: string, among: readonly Environment[]) => ItemReads;
-};
+export type KindReads = NonNullable<Awaited<ReturnType<typeof findKindReads>>>;
 
 /**
  * The last reads of a kind, in the environments where somebody has both the rights `see` and `audit`; undefined if there
@@ -43,7 +32,7 @@ export async function findKindReads(
   project: FoundProject,
   kind: string,
   among: readonly Environment[],
-): Promise<KindReads | undefined> {
+) {
   const place = placeOf(project);
   const known = among.filter((one) =>
     (["see", "audit"] as const).every((right) => may(admin.rights, right, place, one)),
@@ -56,11 +45,19 @@ export async function findKindReads(
     return found.length === 0 ? null : Math.max(...found);
   };
   return {
+    /** Where somebody may know them. */
     environments: known,
+    /** When the record begins. Epoch milliseconds. */
     withAllSinceAt: stored.sinceAt,
+    /** Earlier reads by name are known as reads of the whole set. */
     byNameSinceAt: stored.byNameSinceAt,
+    /** When the notary was last up to date, if it is behind. */
     behindSinceAt: stored.behindSinceAt,
-    of: (name, among) => ({ byNameAt: latest(name, among), withAllAt: latest("", among) }),
+    /** @param among - the latest read in any of these environments */
+    of: (name: string, among: readonly Environment[]): ItemReads => ({
+      byNameAt: latest(name, among),
+      withAllAt: latest("", among),
+    }),
   };
 }
 

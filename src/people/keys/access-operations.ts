@@ -33,7 +33,24 @@ const listAll = operation({
       ...(await listAccess(admin, project, environment)).map(byKinds),
       ...(await personsWithAccess(admin, project, environment)).flatMap(byRights),
     ];
-    const columns = accessColumns(await shortKeyIds(admin));
+    const short = await shortKeyIds(admin);
+    const columns: Columns<Access> = {
+      ID: (one) => (one.type === "person" ? "-" : short(one.id)),
+      NAME: ({ name }) => ({ name }),
+      "MAY READ OR DO": (one) => {
+        if (one.type === "person") return one.rights.join(",");
+        return one.status === "canary" ? "nothing: a canary" : one.resources.join(",");
+      },
+      READS: (one) => (one.reads ? "yes" : "no"),
+      ENVIRONMENTS: (one) => one.environments?.join(",") ?? "all",
+      EXPIRES: (one) => ({ at: one.expiresAt }),
+      "LAST USED": (one) => ({ at: one.type === "person" ? null : one.lastUsedAt }),
+      FROM: (one) => {
+        if (one.type === "person") return "-";
+        return one.from?.join(",") ?? "everywhere";
+      },
+      TYPE: (one) => one.type,
+    };
     const listed = list(found, columns, `No valid key or trust, and no person, reaches ${where}.`);
     const hidden = await namesForMachines(admin, project, environment);
     const sentence = `For machines only: ${hidden.join(", ")}. Of each of them: ${whoStillReads}.`;
@@ -61,26 +78,6 @@ function byRights({ rightsIn, endsIn, ...person }: PersonAccess) {
   });
 }
 
-function accessColumns(short: (id: string) => string): Columns<Access> {
-  return {
-    ID: (one) => (one.type === "person" ? "-" : short(one.id)),
-    NAME: ({ name }) => ({ name }),
-    "MAY READ OR DO": (one) => {
-      if (one.type === "person") return one.rights.join(",");
-      return one.status === "canary" ? "nothing: a canary" : one.resources.join(",");
-    },
-    READS: (one) => (one.reads ? "yes" : "no"),
-    ENVIRONMENTS: (one) => one.environments?.join(",") ?? "all",
-    EXPIRES: (one) => ({ at: one.expiresAt }),
-    "LAST USED": (one) => ({ at: one.type === "person" ? null : one.lastUsedAt }),
-    FROM: (one) => {
-      if (one.type === "person") return "-";
-      return one.from?.join(",") ?? "everywhere";
-    },
-    TYPE: (one) => one.type,
-  };
-}
-
 const listEnds = operation({
   path: "expiring",
   about: `List the keys, trusts and persons' rights that end soon, and the variables to rotate soon or overdue: the next one first. ${lastUsedLags}`,
@@ -93,7 +90,24 @@ const listEnds = operation({
     const keys = await listKeys(admin);
     const found = await findExpiring(admin, keys, withinMs);
     const sentences = (["key", "trust"] as const).map((type) => endless(keys, type)).filter(Boolean);
-    return { ...list(found, expiringColumns(shortIds(keys)), none), sentence: sentences.join("\n") };
+    const short = shortIds(keys);
+    const columns: Columns<Expiring> = {
+      WHAT: (one) => ("id" in one ? `${one.kind} ${short(one.id)}` : one.kind),
+      NAME: ({ name }) => ({ name }),
+      ENDS: (one) =>
+        one.kind === "variable"
+          ? `${one.rotateBy}${one.status === "overdue" ? " overdue" : ""}`
+          : formatTime(one.expiresAt),
+      PROJECTS: (one) => (one.kind === "variable" ? one.project : (one.projects?.join(",") ?? "all")),
+      ENVIRONMENTS: (one) => (one.kind === "variable" ? one.environment : (one.environments?.join(",") ?? "all")),
+      ORG: (one) => one.organization ?? "-",
+      RESOURCES: (one) => {
+        if (one.kind === "variable") return "-";
+        return (one.kind === "person" ? one.rights : one.resources).join(",");
+      },
+      "LAST USED": (one) => ({ at: "lastUsedAt" in one ? one.lastUsedAt : null }),
+    };
+    return { ...list(found, columns, none), sentence: sentences.join("\n") };
   },
 });
 
@@ -111,25 +125,6 @@ type Expiring =
 
 function endOf(one: Expiring): number {
   return one.kind === "variable" ? one.dueAt : (one.expiresAt ?? 0);
-}
-
-function expiringColumns(short: (id: string) => string): Columns<Expiring> {
-  return {
-    WHAT: (one) => ("id" in one ? `${one.kind} ${short(one.id)}` : one.kind),
-    NAME: ({ name }) => ({ name }),
-    ENDS: (one) =>
-      one.kind === "variable"
-        ? `${one.rotateBy}${one.status === "overdue" ? " overdue" : ""}`
-        : formatTime(one.expiresAt),
-    PROJECTS: (one) => (one.kind === "variable" ? one.project : (one.projects?.join(",") ?? "all")),
-    ENVIRONMENTS: (one) => (one.kind === "variable" ? one.environment : (one.environments?.join(",") ?? "all")),
-    ORG: (one) => one.organization ?? "-",
-    RESOURCES: (one) => {
-      if (one.kind === "variable") return "-";
-      return (one.kind === "person" ? one.rights : one.resources).join(",");
-    },
-    "LAST USED": (one) => ({ at: "lastUsedAt" in one ? one.lastUsedAt : null }),
-  };
 }
 
 const monthMs = 30 * dayMs;

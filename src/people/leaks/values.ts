@@ -156,16 +156,7 @@ const entriesAtOnce = 500;
 export type Leak = ValuePlace & Omit<Spot, "value"> & { readonly file: string };
 
 /** What {@link findLeaks} found, and what it looked at. */
-export type Leaks = {
-  /** At most 10,000 of them. */
-  readonly found: readonly Leak[];
-  readonly count: number;
-  readonly unread: readonly Unread[];
-  readonly bytes: number;
-  readonly values: number;
-  readonly leftOut: number;
-  readonly environments: number;
-};
+export type Leaks = Awaited<ReturnType<typeof findLeaks>>;
 
 /**
  * Where values stand in texts. That is on record once this resolves, for each environment.
@@ -177,7 +168,7 @@ export async function findLeaks(
   texts: AsyncIterable<Text>,
   report: (done: number) => void,
   among: Among = {},
-): Promise<Leaks> {
+) {
   const { values, places, leftOut } = await valuesOf(admin, among, true);
   const matcher = new Matcher(values.map(({ bytes }) => bytes));
   const [found, unread]: [Leak[], Unread[]] = [[], []];
@@ -214,6 +205,7 @@ export async function findLeaks(
   return { found, count, unread, bytes, values: values.length, leftOut, environments: places.length };
 }
 
+/** The most places that are named. The others are counted. */
 const foundMax = 10_000;
 
 /** A value that is stored more than once. */

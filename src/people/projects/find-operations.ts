@@ -20,7 +20,15 @@ export const findNames = operation({
   },
   run: async (admin, { part, organization }) => {
     const found = await find(admin, part, organization);
-    const columns = columnsOf(await shortKeyIds(admin), await shortRequestIds(admin), found.found);
+    const [shortKey, shortRequest] = [await shortKeyIds(admin), await shortRequestIds(admin)];
+    const columns: Columns<Hit> = {
+      PROJECT: ({ organization, project }) => [organization ?? "-", project].filter(Boolean).join("/"),
+      NAME: ({ name }) => ({ name }),
+      ENVIRONMENTS: ({ environments }) => environments?.join(",") ?? "-",
+      WHAT: whatIs,
+      ID: ({ type, id = "-" }) => (type === "request" ? shortRequest(id) : shortKey(id)),
+      ...(found.found.some(({ note }) => note) && { NOTE: ({ note }) => ({ name: note ?? null }) }),
+    };
     const none = `Nothing that you may see has ${JSON.stringify(part)} in its name or its note.`;
     const { warnings } = found;
     const unread = `${counted(found.unread, "set was", "sets were")} not searched.`;
@@ -34,21 +42,6 @@ export const findNames = operation({
 function moreThan({ found, count }: SearchResult): string {
   if (found.length === count) return "";
   return `These are ${found.length} of ${count.toLocaleString("en")}: give more of the name to see the others.`;
-}
-
-function columnsOf(
-  shortKey: (id: string) => string,
-  shortRequest: (id: string) => string,
-  hits: readonly Hit[],
-): Columns<Hit> {
-  return {
-    PROJECT: ({ organization, project }) => [organization ?? "-", project].filter(Boolean).join("/"),
-    NAME: ({ name }) => ({ name }),
-    ENVIRONMENTS: ({ environments }) => environments?.join(",") ?? "-",
-    WHAT: whatIs,
-    ID: ({ type, id = "-" }) => (type === "request" ? shortRequest(id) : shortKey(id)),
-    ...(hits.some(({ note }) => note) && { NOTE: ({ note }) => ({ name: note ?? null }) }),
-  };
 }
 
 export const finds: Operations = { rows: [findNames] };

@@ -39,20 +39,7 @@ export type Hit = {
 };
 
 /** What a search found. */
-export type SearchResult = {
-  /** The best ones first: whole names, then names that begin with the part, then others. At most {@link hitsMax}. */
-  readonly found: readonly Hit[];
-  /** How many there are. */
-  readonly count: number;
-  /** How many of them come before these. */
-  readonly before: number;
-  /** What the last of these is called, if others come after it. */
-  readonly last: string | undefined;
-  /** How many sets could not be searched. */
-  readonly unread: number;
-  /** Which, or the first of them and how many more. */
-  readonly warnings: readonly string[];
-};
+export type SearchResult = Awaited<ReturnType<typeof find>>;
 
 /** The most hits of an answer. */
 const hitsMax = 200;
@@ -64,14 +51,12 @@ const hitsMax = 200;
  * @param part - of several words, a name must have each, or an item in its name and its note; case is ignored
  * @param organization - only in it
  * @param after - the `last` of another answer, after which this one begins
+ * @returns the best ones first, at most {@link hitsMax}: whole names, then names that begin with the part, then others.
+ *   `count`: how many there are. `before`: how many of them come before these. `last`: what the last of these is called, if
+ *   others come after it. `unread`: how many sets could not be searched; `warnings`: which
  * @throws Refused as {@link requirePart}; `not_found` for an organization that is not there for them
  */
-export async function find(
-  admin: AdminContext,
-  part: string,
-  organization?: string,
-  after?: string,
-): Promise<SearchResult> {
+export async function find(admin: AdminContext, part: string, organization?: string, after?: string) {
   requirePart(part);
   const search = { admin, part, isNamed: hasPart(part), hits: new Hits(part, after), paths: new Set<string>() };
   const damage = await findInProjects(search, organization);

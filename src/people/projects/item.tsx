@@ -189,15 +189,10 @@ export function Reveal(props: Omit<ItemPlace, "now" | "revealed" | "written"> & 
 const earlierMax = 100;
 
 /** A version that changed an item. Null: from before the versions that are kept. */
-type EarlierValue = {
-  readonly version: number;
-  readonly at: number | null;
-  readonly by: string | null;
-  readonly isDeleted: boolean;
-};
+type EarlierValue = ReturnType<typeof earlierOf>[number];
 
 /** The versions that changed an item, newest first, without the one in force. */
-function earlierOf({ versions, earlier }: ItemHistory, isThere: boolean): EarlierValue[] {
+function earlierOf({ versions, earlier }: ItemHistory, isThere: boolean) {
   const older = (isThere ? versions.slice(1) : versions).map(({ version, at, actor, deleted }) => {
     return { version, at, by: actor.name, isDeleted: deleted.length > 0 };
   });

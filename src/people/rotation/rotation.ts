@@ -36,21 +36,7 @@ import { addRootKey, dropOlderRootKeys, lockKeyFile } from "./root-keys.ts";
 
 type Progress = (done: number, total: number) => void;
 
-export type RootRotation = {
-  /** The id of the root key that everything is under now. */
-  readonly rootId: string;
-  /** Of the root keys that nothing is under any more. */
-  readonly olderRootIds: readonly string[];
-  /** Rewrapped by this run. */
-  readonly systemKeys: number;
-  readonly dataKeys: number;
-  /** What the root keys are called: a setting, or the generated file. */
-  readonly source: string;
-  /** Whether the older ones were dropped from the generated file. */
-  readonly dropped: boolean;
-  /** The files that keep them beside it. */
-  readonly kept: readonly string[];
-};
+export type RootRotation = Awaited<ReturnType<typeof rotateRoot>>;
 
 /** How a rotation of the generated root key ends. */
 export type Finish = {
@@ -65,6 +51,9 @@ export type Finish = {
  * generated one, a new one is made and put in front of it first, unless an earlier run has done that.
  *
  * @param finish - drops the older ones from the generated file afterwards
+ * @returns the id of the root key that everything is under now, and of those that nothing is under any more; how many keys
+ *   this run rewrapped; what the root keys are called, a setting or the generated file; whether the older ones were dropped
+ *   from that, and the files that keep them beside it
  * @throws Refused `conflict` if there is one root key and everything is under it, or if data keys do not open;
  *   `invalid` if `finish` is asked for and the root keys are not in the generated file
  */
@@ -73,7 +62,7 @@ export async function rotateRoot(
   config: Config,
   finish: Finish | false,
   report: Progress = () => {},
-): Promise<RootRotation> {
+) {
   Permit.operator(admin);
   const source = rootKeyName(config);
   if (config.rootKey.from !== "folder") {

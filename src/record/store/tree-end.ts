@@ -1,7 +1,6 @@
 import { desc, eq, inArray, max, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { conflictOf, Refused } from "../../core/refused.ts";
 import type { Database } from "../../store/database.ts";
-import type { LaneEnd } from "../head.ts";
 import { commandsLane, type Segment } from "../segment.ts";
 import {
   completingLeaf,
@@ -20,17 +19,9 @@ import type { StoredSegment } from "../verify.ts";
 export type SignedHead = { readonly size: number; readonly root: Buffer; readonly at: number; readonly note: string };
 
 /** Where the tree ends, all of one moment. */
-export type TreeEnd = {
-  /** How many leaves there are. */
-  readonly size: number;
-  readonly head: SignedHead | undefined;
-  /** The head of people's lane; null if nobody has changed anything yet. */
-  readonly commands: LaneEnd["head"];
-  /** Which server answered. */
-  readonly server: string;
-};
+export type TreeEnd = Awaited<ReturnType<typeof treeEnd>>;
 
-export async function treeEnd({ db, tables, server }: Pick<Database, "db" | "tables" | "server">): Promise<TreeEnd> {
+export async function treeEnd({ db, tables, server }: Pick<Database, "db" | "tables" | "server">) {
   const { auditLeaves: l, auditCheckpointsSigned: c, auditHeads: h } = tables;
   const last = db
     .select({ leaf: max(l.leaf).as("leaf"), server: server.as("server") })
@@ -41,9 +32,12 @@ export async function treeEnd({ db, tables, server }: Pick<Database, "db" | "tab
   const always = sql`true`;
   const [end] = await db.select().from(last).leftJoin(newest, always).leftJoin(lane, always);
   return {
+    /** How many leaves there are. */
     size: end?.last.leaf == null ? 0 : Number(end.last.leaf) + 1,
     head: end?.newest ?? undefined,
+    /** The head of people's lane; null if nobody has changed anything yet. */
     commands: end?.lane ?? null,
+    /** Which server answered. */
     server: end?.last.server ?? "",
   };
 }

@@ -100,7 +100,17 @@ export async function openKeyhole(
       used: uses.note,
       untilPortCloses: drain.untilPortCloses,
     },
-    source: sourceOf(installation, databases, memory),
+    source: {
+      keyring: installation.keyring,
+      listingKey: systemKeys.listing,
+      projects: projectQueries(database),
+      sets: setQueries(database),
+      contents: contentQueries(database, databases.bulk),
+      requests: requestQueries(database, background),
+      memory,
+      remembered: new RememberedSets(),
+      rememberedContents: new RememberedContents(),
+    },
     etagKey: etagKeyOf(systemKeys.listing),
     journal: journals.journal,
     log,
@@ -191,25 +201,6 @@ function openJobReads(background: Database) {
 function openWaits(database: Database): Waits {
   const findHead = laneHead(database, commandsLane);
   return new Waits(async () => (await findHead())?.mac.toString("hex") ?? "");
-}
-
-/** What reads need of the database, the keys and the memory. */
-function sourceOf(
-  { keyring, systemKeys }: Installation,
-  { database, bulk, background }: ServingDatabases,
-  memory: MemoryBudget,
-): ApiParts["source"] {
-  return {
-    keyring,
-    listingKey: systemKeys.listing,
-    projects: projectQueries(database),
-    sets: setQueries(database),
-    contents: contentQueries(database, bulk),
-    requests: requestQueries(database, background),
-    memory,
-    remembered: new RememberedSets(),
-    rememberedContents: new RememberedContents(),
-  };
 }
 
 async function openLimits(buckets: SharedBuckets | undefined, log: Log) {
