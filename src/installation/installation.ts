@@ -118,12 +118,7 @@ async function openEmbedded(config: Config, say: (line: string) => void, consent
   }
 }
 
-async function openOnPostgres(
-  config: Config,
-  servers: Servers,
-  say: (line: string) => void,
-  consent: Consent,
-): Promise<Installation> {
+async function openOnPostgres(config: Config, servers: Servers, say: (line: string) => void, consent: Consent) {
   servers.say = say;
   await findPrimary(servers);
   const database = openPostgres(servers, "admin");

@@ -4,7 +4,7 @@ import { Refused } from "../core/refused.ts";
 import type { KindPages } from "../dashboard/parts/kind-pages.ts";
 import { Field } from "../dashboard/parts/parts.tsx";
 import { projectPagePath } from "../dashboard/parts/paths.ts";
-import { type Answer, type Route, rightsOf } from "../dashboard/parts/route.ts";
+import { type Route, rightsOf } from "../dashboard/parts/route.ts";
 import type { Visit } from "../dashboard/parts/visit.ts";
 import { findProject } from "../people/desk/projects.ts";
 import { requireSet } from "../people/editing/open.ts";
@@ -55,11 +55,7 @@ export function severalOf<E extends Entry>(
 }
 
 /** Finds out what would be done with the chosen items that are there, and keeps it. Nothing is written yet. */
-async function several(
-  visit: Visit,
-  descriptor: KindDescriptor,
-  deeds: Readonly<Record<string, Deed>>,
-): Promise<Answer> {
+async function several(visit: Visit, descriptor: KindDescriptor, deeds: Readonly<Record<string, Deed>>) {
   const { admin, where, form } = visit;
   const { kind, item } = descriptor;
   const environment = form.environment();

@@ -322,11 +322,7 @@ function refuseUnmet(batch: readonly Waiting[]): void {
 }
 
 /** Refuses the calls that are beyond what their job may have. @returns the others, which are counted */
-function withoutOverused(
-  batch: readonly Waiting[],
-  counted: CountedCalls,
-  counts: readonly number[],
-): readonly Waiting[] {
+function withoutOverused(batch: readonly Waiting[], counted: CountedCalls, counts: readonly number[]) {
   for (const [at, [read, calls]] of counted.entries()) {
     const before = (counts[at] ?? 0) - calls.length;
     for (const [index, call] of calls.entries()) {

@@ -37,12 +37,7 @@ function identityFields({ organizationId, projectId, slug, kind, environment, ve
 }
 
 /** The associated data of a file's content. Its path is in the listing, which refers to the content by id. */
-export function contentAssociatedData(content: {
-  projectId: string;
-  id: string;
-  size: number;
-  sha256: string;
-}): Buffer {
+export function contentAssociatedData(content: { projectId: string; id: string; size: number; sha256: string }) {
   return encodeFields("file content", content.projectId, content.id, content.size, content.sha256);
 }
 

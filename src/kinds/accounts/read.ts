@@ -2,11 +2,11 @@ import { Fault } from "../../core/fault.ts";
 import { Held } from "../../core/held.ts";
 import { compareBytes, type Environment, environmentMask, everyEnvironment, itemsMax } from "../../core/names.ts";
 import type { OpenedItems } from "../../seal/set.ts";
-import { type Read, type Reading, readListings, readSets } from "../../serve/sets/lookup.ts";
+import { type Reading, readListings, readSets } from "../../serve/sets/lookup.ts";
 import { noteOpened } from "../../serve/sets/stages.ts";
 import { digestOf, type ReadProject, type VerifiedSet } from "../../serve/sets/verified-set.ts";
 import { type AccountEntry, accounts } from "./entry.ts";
-import { type AccountRecord, beforeValues, type OpenedAccounts } from "./render.ts";
+import { type AccountRecord, beforeValues } from "./render.ts";
 
 type AccountsQuery = {
   readonly project: string;
@@ -18,10 +18,7 @@ type AccountsQuery = {
  * Gates 7 to 9 for values: the accounts of `environment`, or of any environment that the key reaches. An account is
  * read from that environment, or from the one in which it changed last.
  */
-export function readAccounts(
-  reading: Reading,
-  { project: slug, environment }: AccountsQuery,
-): Promise<Read<OpenedAccounts>> {
+export function readAccounts(reading: Reading, { project: slug, environment }: AccountsQuery) {
   const values = environment === null ? everyEnvironment : environmentMask(environment);
   const query = { slug, descriptor: accounts, environments: everyEnvironment, values };
   return readSets(reading, query, (project, sets) => {

@@ -4,14 +4,9 @@ import { revealItem } from "../../people/editing/reveal.ts";
 import { accounts } from "./entry.ts";
 
 /** The fields of an account, as {@link revealItem}. */
-export function revealAccount(
-  admin: AdminContext,
-  where: string,
-  name: string,
-  only?: Environment,
-  version?: number,
-): Promise<{ readonly environment: Environment; readonly values: Readonly<Record<string, string>> }> {
+export function revealAccount(admin: AdminContext, where: string, name: string, only?: Environment, version?: number) {
   return revealItem(admin, accounts, { where, name, environment: only, version }, ({ value }, environment) => {
-    return { environment, values: JSON.parse(value?.shown() ?? "{}") };
+    const values = JSON.parse(value?.shown() ?? "{}") as Readonly<Record<string, string>>;
+    return { environment, values };
   });
 }

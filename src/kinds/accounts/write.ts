@@ -102,11 +102,7 @@ export async function planAccount(
 }
 
 /** The names of an account's fields, where it is and a person may see and write it. Values are not shown. */
-export async function fieldNames(
-  admin: AdminContext,
-  where: string,
-  name: string,
-): Promise<ReadonlyMap<Environment, readonly string[]>> {
+export async function fieldNames(admin: AdminContext, where: string, name: string) {
   const project = await findProject(admin, where, "write");
   const sets = (await requireSets(admin, project, accounts)).filter(
     ({ names, environment }) => names.includes(name) && may(admin.rights, "see", placeOf(project), environment),

@@ -10,11 +10,10 @@ import {
   type Selection,
 } from "../../core/names.ts";
 import type { OpenedItems } from "../../seal/set.ts";
-import { type Read, type Reading, readListings, readSets } from "../../serve/sets/lookup.ts";
+import { type Reading, readListings, readSets } from "../../serve/sets/lookup.ts";
 import { noteOpened } from "../../serve/sets/stages.ts";
 import { digestOf, type VerifiedSet } from "../../serve/sets/verified-set.ts";
 import { type VariableEntry, variables } from "./entry.ts";
-import type { OpenedVariables } from "./render.ts";
 
 export type VariablesQuery = {
   readonly project: string;
@@ -24,10 +23,7 @@ export type VariablesQuery = {
 };
 
 /** Gates 7 to 9 for values: all of the selected variables. */
-export function readVariables(
-  reading: Reading,
-  { project: slug, environment, selection }: VariablesQuery,
-): Promise<Read<OpenedVariables>> {
+export function readVariables(reading: Reading, { project: slug, environment, selection }: VariablesQuery) {
   if (environment === null) throw new Error("values are read from one environment");
   const mask = environmentMask(environment);
   const query = { slug, descriptor: variables, environments: mask, values: mask };

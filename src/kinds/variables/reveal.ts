@@ -1,7 +1,6 @@
 import type { NamedValue } from "../../core/formats/dotenv.ts";
 import { compareBytes } from "../../core/names.ts";
 import { type AdminContext, requireFreshToCompare, writing } from "../../people/desk/context.ts";
-import type { Seen } from "../../people/desk/plan.ts";
 import { seenOf } from "../../people/desk/plan.ts";
 import { findProject, placeOf } from "../../people/desk/projects.ts";
 import { requireEnvironment } from "../../people/desk/validate.ts";
@@ -25,20 +24,15 @@ export async function revealVariable(
 /**
  * All variables of an environment that a person may read, as a text. What cannot be rendered is not on record, since
  * nothing leaves.
- * @param render - gets the variables in byte order of their names, and the names of those that are left out
+ * @param render - gets the variables in byte order of their names, and the names of those that are left out, because they
+ *   are for machines only
  */
 export async function revealVariables(
   admin: AdminContext,
   where: string,
   environment: string,
   render: (variables: readonly NamedValue[], hidden: readonly string[]) => string,
-): Promise<{
-  readonly text: string;
-  readonly variables: readonly NamedValue[];
-  /** The names of those that are for machines only, and left out. */
-  readonly hidden: readonly string[];
-  readonly seen: Seen;
-}> {
+) {
   const target = requireEnvironment(environment);
   const project = await findProject(admin, where, "reveal", [target]);
   return writing(admin, project.permit, async (admin) => {

@@ -167,19 +167,12 @@ function merged(flaws: readonly Flaw[]): Iterable<Flaw> {
 const progressEvery = 1000;
 
 /** What the notary found the tables to hold against the record; only for operators, since it is of all organizations. */
-export async function listExceptions({
-  database,
-  rights,
-}: Pick<AdminContext, "database" | "rights">): Promise<readonly Flaw[]> {
+export async function listExceptions({ database, rights }: Pick<AdminContext, "database" | "rights">) {
   return rights === "operator" ? (await readExceptions(database)).map(stateFlaw) : [];
 }
 
 /** That no notary signs, as a sentence for operators. The minute is for a clock that is ahead. */
-export async function findUnsigned({
-  database,
-  rights,
-  now,
-}: Pick<AdminContext, "database" | "rights" | "now">): Promise<string | undefined> {
+export async function findUnsigned({ database, rights, now }: Pick<AdminContext, "database" | "rights" | "now">) {
   if (rights !== "operator") return undefined;
   const { head } = await treeEnd(database);
   const isUnsigned = await isBehind(database, now() - unsignedMaxMs, (head?.at ?? 0) - minuteMs);

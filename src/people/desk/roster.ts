@@ -126,10 +126,7 @@ async function read(admin: KeyedDatabase, id: string): Promise<Roster> {
   return roster;
 }
 
-function opened(
-  { systemKeys }: KeyedDatabase,
-  { mac, ...stored }: StoredRoster & { readonly mac: Buffer },
-): Roster | undefined {
+function opened({ systemKeys }: KeyedDatabase, { mac, ...stored }: StoredRoster & { readonly mac: Buffer }) {
   if (!isSameMac(mac, sealRoster(systemKeys.grant, stored))) return undefined;
   return { id: stored.id, version: stored.version, persons: decodePersons(stored.listing) };
 }

@@ -77,10 +77,7 @@ export async function createSets(
  * @param changes - by opened set
  * @throws what refuses the write
  */
-export function planSets<E extends Entry>(
-  project: FoundProject,
-  changes: ReadonlyMap<OpenSet<E>, SetChanges<E>>,
-): ReadonlyMap<Environment, PlannedSet<E>> {
+export function planSets<E extends Entry>(project: FoundProject, changes: ReadonlyMap<OpenSet<E>, SetChanges<E>>) {
   return new Map(
     [...changes].map(([before, change]) => {
       const { layout: _, ...planned } = planSet(project, before, change, before.version + 1);

@@ -27,10 +27,7 @@ function reasonOf({ name }: Text) {
  * Windows PowerShell writes it: there, a key is its characters with zero bytes between them.
  * @throws Refused `bound` if it has more than 10,000 keys
  */
-export async function findKeys(
-  chunks: AsyncIterable<Uint8Array>,
-  found: Set<string> = new Set(),
-): Promise<readonly string[]> {
+export async function findKeys(chunks: AsyncIterable<Uint8Array>, found: Set<string> = new Set()) {
   let rest = "";
   for await (const chunk of chunks) {
     const text = rest + Buffer.from(chunk).toString("latin1").replaceAll("\0", "");

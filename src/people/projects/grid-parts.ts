@@ -24,11 +24,7 @@ export function readsOf({ name, environments: found }: Compared, known: KindRead
 }
 
 /** The items that machines did not ask for; undefined if nobody knows. */
-function unreadPart(
-  descriptor: Pick<KindDescriptor, "isReadByName">,
-  known: KindReads | undefined,
-  now: number,
-): Part | undefined {
+function unreadPart(descriptor: Pick<KindDescriptor, "isReadByName">, known: KindReads | undefined, now: number) {
   if (known === undefined) return undefined;
   const begins = judgedSince(descriptor, known);
   const isYoung = begins > now - unreadMs;

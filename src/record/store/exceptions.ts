@@ -1,6 +1,6 @@
 import { and, asc, eq, isNotNull, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { Database, Db } from "../../store/database.ts";
-import type { Exception, State } from "../record.ts";
+import type { Exception } from "../record.ts";
 import { commandsLane } from "../segment.ts";
 
 // What the tables hold, for a comparison with the record, and what was found to differ.
@@ -10,10 +10,7 @@ import { commandsLane } from "../segment.ts";
  * that was put back has an old version and old moments, so no index finds it. Reading and comparing 50,000 took 40 ms of
  * processor time. To hide an entry, one must change the head and remove segments; that is refused as a partial restore.
  */
-export async function readState({
-  db,
-  tables,
-}: Database): Promise<{ readonly state: State; readonly lastSeq: number }> {
+export async function readState({ db, tables }: Database) {
   const { apiKeys: k, organizations: o, sets: s, projects: p, auditHeads: h, auditSegments: a } = tables;
   const row = (subject: SQL, is: SQLWrapper) => ({ subject: sql<string>`${subject}`, is: sql<string>`${is}` });
   const last = (seq: SQLWrapper) => row(sql`'last'`, sql`cast(coalesce(max(${seq}), 0) as text)`);

@@ -5,8 +5,7 @@ import { monthFormat, monthOfLeaf, type SealedMonth } from "../month.ts";
 import { isCosigned } from "../note.ts";
 import type { Segment } from "../segment.ts";
 import { peaksOf, Tree, type TreeHead } from "../tree.ts";
-import type { StoredLeaf } from "../tree-walk.ts";
-import type { LeafOfSegments, StoredSegment } from "../verify.ts";
+import type { StoredSegment } from "../verify.ts";
 import { segmentsByLane } from "./segments.ts";
 import { leadsToRoot, readNodes, type SignedHead, treeEnd } from "./tree-end.ts";
 
@@ -107,11 +106,7 @@ export async function segmentBefore(
 }
 
 /** The leaf that has an entry of a lane, as its columns say; undefined if none has. */
-export async function leafHolding(
-  { db, tables }: Database,
-  lane: string,
-  seq: number,
-): Promise<LeafOfSegments | undefined> {
+export async function leafHolding({ db, tables }: Database, lane: string, seq: number) {
   const { auditLeaves: l } = tables;
   const [row] = await db
     .select()
@@ -188,11 +183,7 @@ export async function sealedMonths(database: Database, tree: TreeHead): Promise<
 }
 
 /** Leaves up to a number, which is left out, in their order. @param from - 0 begins with one before the first, if any */
-export async function* leavesInOrder(
-  { db, tables }: Pick<Database, "db" | "tables">,
-  from: number,
-  to: number,
-): AsyncGenerator<StoredLeaf[]> {
+export async function* leavesInOrder({ db, tables }: Pick<Database, "db" | "tables">, from: number, to: number) {
   const { auditLeaves: l } = tables;
   const columns = { leaf: l.leaf, hashes: l.hashes };
   if (from === 0) yield await db.select(columns).from(l).where(lt(l.leaf, 0)).orderBy(asc(l.leaf)).limit(1);
