@@ -1,12 +1,13 @@
 import { Database } from "bun:sqlite";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
 import { apiRoot } from "../src/serve/api/app.ts";
 import { percentile } from "./load.ts";
 import { type Meter, type Spread, spreadOf } from "./measure.ts";
-import { hasProc, rssMibOf, type Server } from "./processes.ts";
+import { cpuMsBetween, hasProc, rssMibOf, type Server, threadTimes } from "./processes.ts";
 import type { Backend, Rig } from "./rig.ts";
 import { ask, type Row, rowsStock } from "./rows.ts";
 import { organization } from "./seed.ts";
@@ -24,6 +25,20 @@ export type Extras = {
   readonly soak: Soak | null;
   /** Absent from results of earlier versions. */
   readonly leaked?: Leaked | null;
+  /** Absent from results of earlier versions. */
+  readonly waits?: WaitsCost | null;
+};
+
+/** Reads that wait for a change, and the server's processor time for a change that concerns none, one or all of them. */
+export type WaitsCost = {
+  readonly count: number;
+  readonly kibEach: number;
+  /** Of one core, while nothing changes. */
+  readonly restPercent: number;
+  readonly noneMs: number;
+  readonly oneMs: number;
+  readonly allMs: number;
+  readonly faults: readonly string[];
 };
 
 /** `keyhole leaked` with 1 GiB of a log on stdin, against 10,000 values: text per second of its processor time. */
@@ -253,6 +268,66 @@ export async function measureSoak(meter: Meter, rig: Rig, mixed: Row): Promise<S
 }
 
 const soakRequests = 100_000;
+
+/**
+ * Lets each key wait for a change of one project, and the first of them for another's. All is over before their minute.
+ * @param binary - the program whose commands make the changes @param rig - is restarted
+ */
+export async function measureWaits(binary: string, rig: Rig): Promise<WaitsCost | null> {
+  if (!hasProc) return null;
+  await rig.start();
+  const { pid, origin } = rig.server;
+  const questions = rig.worked.map((key, at) => {
+    return { path: `${apiRoot}/projects/p${at === 0 ? 1 : 0}/variables?environment=production`, key };
+  });
+  const tags: string[] = [];
+  for (let from = 0; from < questions.length; from += 64) {
+    const some = questions.slice(from, from + 64);
+    const answers = await Promise.all(some.map(({ path, key }) => ask(rig.server, `${path} ${key}`)));
+    await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+    tags.push(...answers.map(({ headers }) => headers.get("etag") ?? ""));
+  }
+  rig.sent("value", questions.length);
+  const beforeMib = (await restMib(pid)) as number;
+  const statuses = questions.map(({ path, key }, at) => statusOf(origin, path, key, tags[at] as string));
+  await Bun.sleep(6000);
+  const kibEach = ((rssMibOf(pid) - beforeMib) * 1024) / questions.length;
+  const cpuMsFor = async (ms: number, change?: string) => {
+    const before = threadTimes(pid);
+    if (change !== undefined) await setVariable(binary, rig.backend, change);
+    await Bun.sleep(ms);
+    return cpuMsBetween(before, threadTimes(pid));
+  };
+  const restMs = await cpuMsFor(20_000);
+  const costMs = async (change: string) => (await cpuMsFor(5000, change)) - restMs / 4;
+  const noneMs = await costMs("p2");
+  const oneMs = await costMs("p1");
+  const allMs = await costMs("p0");
+  const wrong = new Set((await Promise.all(statuses)).filter((status) => status !== 200));
+  const faults = [...wrong].map((status) => `a read that waited was answered with ${status}`);
+  return { count: questions.length, kibEach, restPercent: restMs / 200, noneMs, oneMs, allMs, faults };
+}
+
+/** The status of a read that may wait for a minute, on a connection of its own. */
+function statusOf(origin: string, path: string, key: string, tag: string): Promise<number> {
+  const { hostname, port } = new URL(origin);
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const head = `GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${key}\r\nConnection: close`;
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.on("connect", () => socket.write(`${head}\r\nIf-None-Match: ${tag}\r\nPrefer: wait=60\r\n\r\n`));
+  socket.once("data", (bytes: Buffer) => {
+    resolve(Number(bytes.toString("latin1", 9, 12)));
+    socket.destroy();
+  });
+  for (const event of ["error", "close"]) socket.on(event, () => resolve(0));
+  return promise;
+}
+
+async function setVariable(binary: string, { settings }: Backend, project: string): Promise<void> {
+  const words = ["var", "set", `${organization}/${project}`, "production", "CHANGED", "--value", "yes"];
+  const child = Bun.spawn([binary, ...words], { env: { ...settings }, stdout: "ignore", stderr: "inherit" });
+  if ((await child.exited) !== 0) throw new Error("keyhole var set failed");
+}
 
 /**
  * The lowest memory of a process within 14 seconds. After three seconds it varied by 70 MiB, depending on garbage

@@ -200,6 +200,12 @@ export function extrasTable(extras: RunReport["extras"]): Table {
     line("`keyhole leaked`, 1 GiB against 10,000 values: MB per second of one core, memory", ({ leaked }) =>
       leaked ? `${number(leaked.mbPerCpuSecond)}, ${mib(leaked.rssMib)}` : "",
     ),
+    line("10,000 reads that wait for a change: memory of each, part of a core at rest", ({ waits }) =>
+      waits ? `${number(waits.kibEach)} KiB, ${number(waits.restPercent)} %` : "",
+    ),
+    line("… processor time of a change that concerns none, one, all", ({ waits }) =>
+      waits ? `${[waits.noneMs, waits.oneMs, waits.allMs].map(number).join(", ")} ms` : "",
+    ),
     ...(measured.some(([, found]) => faultsOf(found).length > 0)
       ? [line("faults", (extras) => faultsOf(extras).join("; "))]
       : []),
@@ -207,8 +213,8 @@ export function extrasTable(extras: RunReport["extras"]): Table {
 }
 
 /** What went wrong in any of the extras. */
-export function faultsOf({ firstReads, meanwhile, soak }: Extras): string[] {
-  return [firstReads, meanwhile, soak].flatMap((measured) => measured?.faults ?? []);
+export function faultsOf({ firstReads, meanwhile, soak, waits }: Extras): string[] {
+  return [firstReads, meanwhile, soak, waits].flatMap((measured) => measured?.faults ?? []);
 }
 
 export function scaleTable(scales: readonly ScaleReport[]): Table {

@@ -30,6 +30,7 @@ import {
   measureMeanwhile,
   measureSoak,
   measureStart,
+  measureWaits,
 } from "./extras.ts";
 import { openLoadGenerator } from "./load.ts";
 import { Meter, type Sample } from "./measure.ts";
@@ -306,10 +307,11 @@ async function runRows(meter: Meter, conditions: Conditions, binary: string, bac
       const firstReads = await measureFirstReads(meter, rig, row("value-1000"), row("value-20"));
       const meanwhile = await measureMeanwhile(meter, rig, row("file-8m"), row("metadata"));
       const soak = flags.quick ? null : await measureSoak(meter, rig, mixedRow(rig, offered));
+      const waits = flags.quick ? null : await measureWaits(binary, rig);
       const start = await measureStart(rig, 7);
       const commitMs = await measureCommit(rig.backend, folder);
       const leaked = flags.quick || rig !== first ? null : await measureLeaked(binary, folder);
-      extras[rig.backend.name] = { ...start, commitMs, firstReads, meanwhile, soak, leaked };
+      extras[rig.backend.name] = { ...start, commitMs, firstReads, meanwhile, soak, leaked, waits };
     }
   }
   return { ...conditions, rows: measured, extras };
