@@ -29,7 +29,7 @@ export class Leaf {
   readonly #saltKey: Uint8Array;
   readonly #tree = new Tree();
   readonly #rows: Buffer[][] = [];
-  #lastSeq: number;
+  lastSeq: number;
   #at = 0;
 
   /** @param first - the segment that it begins with, which is not added yet */
@@ -37,11 +37,7 @@ export class Leaf {
     this.lane = lane;
     this.firstSeq = firstSeq;
     this.#saltKey = saltKey;
-    this.#lastSeq = firstSeq - 1;
-  }
-
-  get lastSeq(): number {
-    return this.#lastSeq;
+    this.lastSeq = firstSeq - 1;
   }
 
   /** The root over the entries that were added. */
@@ -57,7 +53,7 @@ export class Leaf {
   /** Whether a notary puts a segment into this leaf, too. */
   takes({ lane, firstSeq, lastSeq, at }: Segment): boolean {
     // Retention drops whole months, and so whole leaves.
-    const isNext = lane === this.lane && firstSeq === this.#lastSeq + 1;
+    const isNext = lane === this.lane && firstSeq === this.lastSeq + 1;
     return isNext && monthOf(at) === monthOf(this.#at) && lastSeq - this.firstSeq < entriesMax;
   }
 
@@ -69,7 +65,7 @@ export class Leaf {
       const salt = entrySalt(this.#saltKey, lane, firstSeq + index);
       this.#rows.push(this.#tree.append(leafHash(entryLeaf(salt, { ...entry, at }))));
     }
-    [this.#lastSeq, this.#at] = [lastSeq, at];
+    [this.lastSeq, this.#at] = [lastSeq, at];
     return true;
   }
 

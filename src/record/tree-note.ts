@@ -1,3 +1,4 @@
+import { sha256Of } from "../core/hash.ts";
 import { openNote, type Signer, signNote, type Verifier } from "./note.ts";
 import type { TreeHead } from "./tree.ts";
 
@@ -53,10 +54,5 @@ const commandsLine = "audit.commands";
 
 /** Where a witness shows the newest head of a log that it signed, below its URL. */
 export function witnessedPath(origin: string): string {
-  return `/${originHash(origin)}/checkpoint`;
-}
-
-/** SHA-256 of the origin in hexadecimal. */
-export function originHash(origin: string): string {
-  return new Bun.CryptoHasher("sha256").update(origin).digest("hex");
+  return `/${sha256Of(origin)}/checkpoint`;
 }

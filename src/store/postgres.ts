@@ -27,7 +27,7 @@ import { postgresTables } from "./tables.ts";
 
 /** The servers that DATABASE_URL names. All pools of a process use the same one, and follow each other to the next. */
 export class Servers {
-  readonly #servers: readonly PostgresServer[];
+  readonly all: readonly PostgresServer[];
   readonly #pools: ((server: PostgresServer) => void)[] = [];
   readonly #refusals: Map<PostgresServer, Refusal>;
   #at = 0;
@@ -40,7 +40,7 @@ export class Servers {
 
   /** @param servers - at least one */
   constructor(servers: readonly PostgresServer[], refusals = new Map<PostgresServer, Refusal>()) {
-    this.#servers = servers;
+    this.all = servers;
     this.#refusals = refusals;
   }
 
@@ -49,17 +49,9 @@ export class Servers {
     return new Servers([server], this.#refusals);
   }
 
-  get count(): number {
-    return this.#servers.length;
-  }
-
-  get all(): readonly PostgresServer[] {
-    return this.#servers;
-  }
-
   /** The server to ask. */
   get current(): PostgresServer {
-    return this.#servers[this.#at] as PostgresServer;
+    return this.all[this.#at] as PostgresServer;
   }
 
   /** Why no connection is made now; undefined if the last sign-in was not refused. */
@@ -70,8 +62,8 @@ export class Servers {
   /** Goes on to the next server that may be asked, unless another pool did so since `server` was current. */
   leave(server: PostgresServer, nowMs = performance.now()): void {
     if (server !== this.current) return;
-    for (let tried = 0; tried < this.count; tried++) {
-      this.#at = (this.#at + 1) % this.count;
+    for (let tried = 0; tried < this.all.length; tried++) {
+      this.#at = (this.#at + 1) % this.all.length;
       if ((this.#refusals.get(this.current)?.againAtMs ?? 0) <= nowMs) return;
     }
   }
@@ -83,7 +75,7 @@ export class Servers {
 
   /** This server answers: it is the one to ask, and no pool waits any longer for another. */
   answered(server: PostgresServer): void {
-    this.#at = this.#servers.indexOf(server);
+    this.#at = this.all.indexOf(server);
     this.#refusals.clear();
     for (const follow of this.#pools) follow(server);
   }
@@ -293,7 +285,7 @@ export function connect(servers: Servers, use: Use, noticed = () => {}, name = `
       pass: () => new PostgresSignIn(login),
       onclose: closed,
       // Of several servers, one that accepts connections and stands still costs a second. Then another is asked.
-      connect_timeout: servers.count > 1 ? 1 : 2,
+      connect_timeout: servers.all.length > 1 ? 1 : 2,
       // However long the database was away, its return is noticed within a fraction of a second. What still waits for a
       // connection that may not sign in must not try the same again and again.
       backoff: () => (servers.refusal === undefined ? 0.2 : signInAgainMs / 1000),

@@ -3,6 +3,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { sha256Of } from "../../src/core/hash.ts";
 import {
   cosignedAt,
   encodeVerifier,
@@ -13,7 +14,7 @@ import {
   witnessOf,
 } from "../../src/record/note.ts";
 import { leafHash, type Node, proveConsistency, Tree } from "../../src/record/tree.ts";
-import { originHash, signTreeHead } from "../../src/record/tree-note.ts";
+import { signTreeHead } from "../../src/record/tree-note.ts";
 import { encodeSubmission } from "../../src/record/witness.ts";
 import { moment } from "../support/clock.ts";
 import { eventually } from "../support/eventually.ts";
@@ -54,7 +55,7 @@ function growing(prefix: string) {
 
 const ours = growing("ours");
 const options = { folder, logs: [encodeVerifier(log)] };
-const state = join(folder, `${originHash(log.name)}.checkpoint`);
+const state = join(folder, `${sha256Of(log.name)}.checkpoint`);
 
 /** Has five leaves signed, unless as many are. */
 async function signFive() {
@@ -90,7 +91,7 @@ describe("a witness", () => {
     const signed = await witness.submit(await ours.submission(0, 3));
     expect(signed.status).toBe(200);
     expect(cosignedAt(ours.note(3) + (await signed.text()), key)).toBeGreaterThan(1_700_000_000_000);
-    const shown = await fetch(`${witness.origin}/${originHash(log.name)}/checkpoint`);
+    const shown = await fetch(`${witness.origin}/${sha256Of(log.name)}/checkpoint`);
     expect([shown.status, await shown.text()]).toEqual([200, readFileSync(state, "utf8")]);
     expect(cosignedAt(readFileSync(state, "utf8"), key)).toBeDefined();
     const old = await witness.submit(await ours.submission(0, 5));
@@ -110,7 +111,7 @@ describe("a witness", () => {
       ).status,
     ).toBe(404);
     expect((await witness.submit("x".repeat(10 * 1024 * 1024)).catch(() => ({ status: 413 }))).status).toBe(413);
-    for (const path of ["/", "/x/checkpoint", "/witness.key", `/${originHash("x")}/checkpoint`, "/add-checkpoint"]) {
+    for (const path of ["/", "/x/checkpoint", "/witness.key", `/${sha256Of("x")}/checkpoint`, "/add-checkpoint"]) {
       expect((await fetch(`${witness.origin}${path}`)).status).toBe(404);
     }
     await witness.stop();

@@ -264,32 +264,28 @@ function whyNotGit(said: string): string {
 /** Reads a stream in parts. */
 class StreamReader {
   readonly #chunks: AsyncIterator<Uint8Array>;
-  #start: Buffer = Buffer.alloc(0);
+  /** What was read and not taken. */
+  start: Buffer = Buffer.alloc(0);
   #failure: unknown;
 
   constructor(chunks: Chunks) {
     this.#chunks = chunks[Symbol.asyncIterator]();
   }
 
-  /** What was read and not taken. */
-  get start(): Buffer {
-    return this.#start;
-  }
-
   /** Reads on until so many bytes are there, or all. @throws Error of the stream, once what came before it was taken */
   async fill(length: number): Promise<void> {
-    while (this.#start.length < length) {
-      if (this.#failure !== undefined && this.#start.length > 0) return;
+    while (this.start.length < length) {
+      if (this.#failure !== undefined && this.start.length > 0) return;
       if (this.#failure !== undefined) throw this.#failure;
       const { value, done } = await this.#chunks.next().catch((error: unknown) => {
         this.#failure = error;
         return { value: new Uint8Array(), done: false as const };
       });
       if (done) return;
-      this.#start =
-        this.#start.length === 0
+      this.start =
+        this.start.length === 0
           ? Buffer.from(value.buffer, value.byteOffset, value.length)
-          : Buffer.concat([this.#start, value]);
+          : Buffer.concat([this.start, value]);
     }
   }
 
@@ -299,8 +295,8 @@ class StreamReader {
 
   async take(length: number): Promise<Buffer> {
     await this.fill(length);
-    const taken = this.#start.subarray(0, length);
-    this.#start = this.#start.subarray(length);
+    const taken = this.start.subarray(0, length);
+    this.start = this.start.subarray(length);
     return taken;
   }
 
@@ -308,9 +304,9 @@ class StreamReader {
   async line(): Promise<string> {
     for (let length = 128; ; length *= 2) {
       await this.fill(length);
-      const at = this.#start.indexOf(10);
+      const at = this.start.indexOf(10);
       if (at >= 0) return (await this.take(at + 1)).subarray(0, at).toString();
-      if (this.#start.length < length) return "";
+      if (this.start.length < length) return "";
     }
   }
 
@@ -319,7 +315,7 @@ class StreamReader {
     let left = length;
     const next = async () => {
       await this.fill(Math.min(left, 1));
-      const value = await this.take(Math.min(left, this.#start.length));
+      const value = await this.take(Math.min(left, this.start.length));
       left -= value.length;
       if (value.length > 0) return { value, done: false as const };
       if (left > 0 && left < Number.POSITIVE_INFINITY) throw cut();

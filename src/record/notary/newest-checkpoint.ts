@@ -35,15 +35,6 @@ type CheckpointOptions = {
   readonly nowMs?: () => number;
 };
 
-/** Where the tree of the database ends, and what was known before. */
-type ComparedHead = TreeEnd & {
-  readonly signed: NotedHead | undefined;
-  /** When an operator last accepted that the database was put back, by any head that is known; 0 if never. */
-  readonly acceptedAt: number;
-  /** Whether only a part of the database was put back: its tree is newer than what people changed. */
-  readonly isPart: boolean;
-};
-
 /** A checkpoint that is known from elsewhere than the database, and where from. */
 type Known = { readonly from: string; readonly head: NotedHead; readonly hint?: string };
 
@@ -183,9 +174,12 @@ export class NewestCheckpoint {
 
   /**
    * Compares the database with what is known. If it goes on from there, its newest checkpoint is known from then on.
+   * @returns where the tree of the database ends, and what was known before. `acceptedAt`: when an operator last accepted
+   *   that the database was put back, by any head that is known; 0 if never. `isPart`: whether only a part of the database
+   *   was put back: its tree is newer than what people changed
    * @throws if the database does not answer: then nothing changes
    */
-  async compare(database: Database, mayWrite = true): Promise<ComparedHead> {
+  async compare(database: Database, mayWrite = true) {
     // Witnesses are asked before the database, and with keys that need none: it may be what keeps them from being asked.
     await this.#witnessed.refresh(this.#signers);
     await warm(database); // fails on a standby, which may lack the newest checkpoint

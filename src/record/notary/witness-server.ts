@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { sha256Of } from "../../core/hash.ts";
 import { originOf } from "../../core/json-request.ts";
 import { listenerOptions } from "../../core/listening.ts";
 import type { Log } from "../../core/log.ts";
@@ -18,7 +19,7 @@ import {
   type Verifier,
   witnessOf,
 } from "../note.ts";
-import { originHash, parseTreeHead, witnessedPath } from "../tree-note.ts";
+import { parseTreeHead, witnessedPath } from "../tree-note.ts";
 import { judgeSubmission, sizeType, submissionBytesMax, submissionPath } from "../witness.ts";
 
 /*
@@ -136,7 +137,7 @@ function readNote({ folder, signer }: WitnessOptions, origin: string) {
 }
 
 function fileOf(folder: string, origin: string): string {
-  return join(folder, `${originHash(origin)}.checkpoint`);
+  return join(folder, `${sha256Of(origin)}.checkpoint`);
 }
 
 function text(status: number, body: string, type = "text/plain; charset=utf-8"): Response {
