@@ -218,6 +218,7 @@ const sections = [
   ["/projects", "Projects", "see"],
   ["/requests", "Requests", "see", "decide"],
   ["/keys", "Keys and trusts", "see", "keys"],
+  ["/persons", "People", "grant"],
   ["/audit", "Audit", "audit"],
 ] as const;
 

@@ -1,5 +1,5 @@
 import { kindRoutes } from "../kinds/pages.ts";
-import { auditExport, auditPage, entryPage, proofFile, verifyPage } from "../people/audit/page.tsx";
+import { auditExport, auditPage, entryPage, proofFile } from "../people/audit/page.tsx";
 import { rightTo } from "../people/desk/permit.ts";
 import { rollback } from "../people/history/operations.ts";
 import { historyPage, undo, undoPage } from "../people/history/page.tsx";
@@ -9,7 +9,9 @@ import { create, revoke, rotate } from "../people/keys/operations.ts";
 import { keyPage, keysPage, revokeNamed } from "../people/keys/page.tsx";
 import { readPage } from "../people/keys/read-page.tsx";
 import { mePage } from "../people/persons/me.tsx";
-import { personPage } from "../people/persons/page.tsx";
+import { grant } from "../people/persons/operations.ts";
+import { personPage, personsPage } from "../people/persons/page.tsx";
+import { changePerson } from "../people/persons/rights-form.tsx";
 import { findNames } from "../people/projects/find-operations.ts";
 import { findPage, findTyped, offered } from "../people/projects/find-page.tsx";
 import { gridPage } from "../people/projects/grid.tsx";
@@ -69,7 +71,6 @@ export const routes: readonly Route[] = [
   { method: "POST", path: "/requests/:id/reject", rights: rightsOf(reject), answer: rejectShown },
   { method: "GET", path: "/audit", rights: ["audit"], isLong: true, answer: auditPage },
   { method: "GET", path: "/audit/export", rights: ["audit"], isLong: true, answer: auditExport },
-  { method: "GET", path: "/audit/verify", rights: ["audit"], isLong: true, answer: verifyPage },
   { method: "GET", path: "/audit/entry/:entry", rights: ["audit"], answer: entryPage },
   { method: "GET", path: "/audit/proof/:entry", rights: ["audit"], answer: proofFile },
   { method: "GET", path: "/keys", rights: ["see", "keys"], answer: keysPage },
@@ -80,7 +81,9 @@ export const routes: readonly Route[] = [
   { method: "POST", path: "/keys", rights: rightsOf(create), isSecret: true, answer: makeKey },
   { method: "POST", path: "/keys/:id/rotate", rights: rightsOf(rotate), isSecret: true, answer: rotateShown },
   { method: "GET", path: "/p/:org/:project/access", rights: ["see"], answer: accessPage },
-  { method: "GET", path: "/persons/:name", rights: ["see"], answer: personPage },
+  { method: "GET", path: "/persons", rights: rightsOf(grant), answer: personsPage },
+  { method: "GET", path: "/persons/:name", rights: ["see", "grant"], answer: personPage },
+  { method: "POST", path: "/persons/:name/rights", rights: rightsOf(grant), answer: changePerson },
 ];
 
 /** Whether a page is there for somebody. @param to - its path, with or without a query */

@@ -60,7 +60,10 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
     page.on("response", (response) => headers.push(JSON.stringify(response.headers())));
     await page.evaluateOnNewDocument(axe.source);
     // The field in the frame leads to the search.
-    paths = [...(await crawl(page)), "/find", "/find?q=tok", "/find?q=none"];
+    paths = [...(await crawl(page)), "/find", "/find?q=tok", "/find?q=none", "/audit?verify=yes"];
+    const asked = { rights: "see", place: "acme/web", environments: "production", lasts: "for 4 hours" };
+    const of = (one: string, deed: string) => `/persons/${one}?${new URLSearchParams({ deed, ...asked })}`;
+    paths = [...paths, ...["give", "take", "remove"].map((deed) => of("lea", deed))];
   };
   const { fresh } = openDashboard(chromium, site, ready, () => fill(site));
 
@@ -76,7 +79,7 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
         /\/access$/,
         /^\/persons\/lea$/,
         /^\/audit$/,
-        /^\/audit\/verify$/,
+        /^\/persons$/,
       ],
     ];
     const shapes = paths.map(shapeOf);

@@ -7,9 +7,9 @@ import type { BrowserContext, Dialog, Page } from "puppeteer-core";
 import { startDashboard } from "../../src/dashboard/serve.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { createKey } from "../../src/people/keys/keys.ts";
-import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import { browserOf, Person, signIn } from "../support/browser.ts";
-import { setVariables } from "../support/plans.ts";
+import { grantRights, setVariables } from "../support/plans.ts";
 import { withPrograms } from "../support/programs.ts";
 import { describeOnce } from "../support/world.ts";
 

@@ -10,14 +10,14 @@ import { Sessions } from "../../src/dashboard/sessions.ts";
 import { SignIn } from "../../src/dashboard/sign-in.ts";
 import { AuditTail } from "../../src/people/audit/audit.ts";
 import { createKey } from "../../src/people/keys/keys.ts";
-import { addPerson, grantRights, removePerson } from "../../src/people/persons/persons.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import { createOrganization } from "../../src/people/projects/organizations.ts";
 import { createProject } from "../../src/people/projects/projects.ts";
 import { everyRight, type Right } from "../../src/serve/access/rights.ts";
 import { startOps } from "../../src/serve/process/ops.ts";
 import { kinds } from "../support/kinds.ts";
 import { type Fields, personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
-import { setAccount, setVariables } from "../support/plans.ts";
+import { grantRights, removePerson, setAccount, setVariables } from "../support/plans.ts";
 import { rawAnswer } from "../support/raw.ts";
 import { insertAccounts, stored } from "../support/rows.ts";
 import { describeBoth, describeOnce, type World } from "../support/world.ts";
@@ -191,6 +191,7 @@ describeOnce("CVE-2026-22028: an object from the database is text on a page, or 
     const request = await w.request(organization.id, key.id, project, asked);
     pages = [
       ...["/", "/audit", "/keys", `/keys/${key.id}`, "/requests", `/requests/${request}`, "/projects", "/find?q=a"],
+      ...["/persons", "/persons/of-the-roster"],
       ...["", "/variables", "/variables/item?name=A", "/history", "/access"].map((page) => `/p/${where}${page}`),
     ];
   });
@@ -245,6 +246,7 @@ describeOnce("the incident at Vercel of April 2026: a stolen session, half an ho
       await setVariables(w.admin, placed.where, "production", entries);
     }
     const signIn = await member(w, organization.slug, `thief-${organization.slug}`);
+    await member(w, organization.slug, `other-${organization.slug}`);
     const signedInAt = Date.now();
     w.clock.nowMs = signedInAt;
     const [visitor, another] = [personsVisitor(w, signIn), personsVisitor(w, signIn)];
@@ -280,7 +282,7 @@ describeOnce("the incident at Vercel of April 2026: a stolen session, half an ho
     w.clock.nowMs = undefined;
   });
 
-  test("uses no value of production, and makes, rotates and revokes no key for it", async () => {
+  test("uses no value of production, and changes no key for it and no right in it", async () => {
     const { org, visitor, another, signedInAt } = await furnish();
     const asked = { organization: org, name: "ci", projects: null, environments: null };
     const { id, expiresAt } = await createKey(w.admin, asked);
@@ -293,6 +295,10 @@ describeOnce("the incident at Vercel of April 2026: a stolen session, half an ho
     const pasting = { environment: "production", text: "A=canary-two" };
     const reach = { reach: "all", environments: "production", resources: "variables", surfaces: "rest_api" };
     const key = { ...reach, org, name: "new", expires: "never" };
+    const other = `/persons/other-${org}`;
+    const right = { deed: "give", rights: "see", place: org, environments: "production", lasts: "for 1 hour" };
+    const shown = await visitor.form(`${other}?${new URLSearchParams(right)}`, `${other}/rights`);
+    const given = { ...shown, again: `other-${org}` };
     // A plan lives for five minutes.
     await keepAtWork(signedInAt, visitor, another);
     const planned = { ...(await formOf(`${b}/${copyFrom}`)), names: "C" };
@@ -311,16 +317,18 @@ describeOnce("the incident at Vercel of April 2026: a stolen session, half an ho
       "POST /p/:org/:project/variables/paste": () => another.send(`${b}/variables/paste`, pasting),
       "GET /p/:org/:project/undo": () => visitor.page(`${a}/${back}`),
       "POST /p/:org/:project/undo": () => visitor.send(`${a}/undo`, undone),
+      "POST /persons/:name/rights": () => visitor.send(`${other}/rights`, given),
       "POST /keys": () => visitor.send("/keys", key),
       "POST /keys/:id/rotate": () =>
         visitor.send(`/keys/${id}/rotate`, { key: id, overlap: "24 hours", expiresAt: expiresAt ?? 0 }),
       "POST /keys/:id/revoke": () => visitor.send(`/keys/${id}/revoke`, { key: id, again: "ci" }),
     };
-    // A new page that may show a value, or change a key, needs a line above. Find posts only so that no key that is
+    // A new page that may show a value, or change a key or a right, needs a line above. Find posts only so that no key that is
     // typed there is in an address.
     const mayUse = routes.filter(({ isSecret, method, path, rights }) => {
       const isFor = (right: Right) => rights !== everyRight && rights.includes(right);
-      return isSecret || isFor("reveal") || (method === "POST" && path !== "/find" && isFor("keys"));
+      const mayChange = isFor("keys") || isFor("grant");
+      return isSecret || isFor("reveal") || (method === "POST" && path !== "/find" && mayChange);
     });
     expect(mayUse.map(({ method, path }) => `${method} ${path}`).filter((one) => uses[one] === undefined)).toEqual([]);
     const statusesAt = async (now: number) => {

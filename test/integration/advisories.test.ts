@@ -5,7 +5,7 @@
 import { expect, test } from "bun:test";
 import { resources } from "../../src/kinds/people.ts";
 import { createTrust } from "../../src/people/keys/trusts.ts";
-import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import { TrustDirectory } from "../../src/serve/access/trust-directory.ts";
 import { createApp, endpointPaths, serveOptions } from "../../src/serve/api/app.ts";
 import { tools } from "../../src/serve/api/tools.ts";
@@ -18,6 +18,7 @@ import { throughDoorHere } from "../support/door.ts";
 import { audience, compact, newSigningKey, publicJwk, usualClaims } from "../support/issuer.ts";
 import { mcpClient, mcpRequest } from "../support/mcp.ts";
 import { personsVisitor } from "../support/pages.ts";
+import { grantRights } from "../support/plans.ts";
 import { rawAnswer } from "../support/raw.ts";
 import { stored } from "../support/rows.ts";
 import { type Client, describeBoth, everything, type Place, refusingJournal, type World } from "../support/world.ts";

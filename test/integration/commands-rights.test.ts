@@ -8,12 +8,12 @@ import { putFile } from "../../src/kinds/files/write.ts";
 import { buildProgram } from "../../src/main.ts";
 import { createKey } from "../../src/people/keys/keys.ts";
 import { createTrust } from "../../src/people/keys/trusts.ts";
-import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import { createProject } from "../../src/people/projects/projects.ts";
 import { everyRight, type Right } from "../../src/serve/access/rights.ts";
 import { throughDoorHere } from "../support/door.ts";
 import { notarize } from "../support/notarize.ts";
-import { setAccount, setVariables } from "../support/plans.ts";
+import { grantRights, setAccount, setVariables } from "../support/plans.ts";
 import { describeBoth } from "../support/world.ts";
 
 /*

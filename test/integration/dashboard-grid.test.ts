@@ -4,12 +4,12 @@
  */
 
 import { expect, test } from "bun:test";
-import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import type { Right } from "../../src/serve/access/rights.ts";
 import { listAudit } from "../support/audit.ts";
 import { inDays } from "../support/clock.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
-import { setAccount, setVariables } from "../support/plans.ts";
+import { grantRights, setAccount, setVariables } from "../support/plans.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;

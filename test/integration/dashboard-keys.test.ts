@@ -41,7 +41,7 @@ const refused = [
   ["no environment", { environments: [] }, "Choose an environment."],
   ["no resource", { resources: [] }, "Choose what the key may read."],
   ["no surface", { surfaces: [] }, "Choose what the key is for."],
-  ["a lifetime that is not offered", { expires: "toString" }, "is not one of the times"],
+  ["a lifetime that is not offered", { expires: "toString" }, "is not one of the choices"],
 ] as const;
 
 describeBoth("a key that is made on a page", (w) => {

@@ -188,7 +188,7 @@ describeBoth("the dashboard's sessions", (w) => {
       return answer.status;
     };
     const tokens = Array.from({ length: 8 }, () => sessions.begin());
-    const long = ["/audit", "/audit/export", "/audit/verify"];
+    const long = ["/audit", "/audit/export", "/audit?verify=yes"];
     const alone = await Promise.all(Array.from({ length: 20 }, (_, at) => ask(tokens[0] ?? "", long[at % 3] ?? "")));
     expect([alone, most]).toEqual([alone.map(() => 200), 1]);
     const paths = [...long, "/", `/p/${where}/variables`];
@@ -226,7 +226,7 @@ describeBoth("the dashboard's sessions", (w) => {
     leaves.abort();
     // A long page waits for no other, and no other for it. A request may arrive only while a page is made.
     const bens = new Promise(setImmediate).then(() => ask("ben's", ben));
-    const others = [ask("long", ann, "/audit/verify"), bens, ask("cal's", cal), ask("cal's", cal)];
+    const others = [ask("long", ann, "/audit?verify=yes"), bens, ask("cal's", cal), ask("cal's", cal)];
     expect(await Promise.all(grids)).toEqual(Array.from({ length: 10 }, () => ["ann's", 200] as const));
     // A connection is not cut while its turn is waited for.
     expect([...cuts.values()].filter((seconds) => seconds.join() === "0,75").length).toBeGreaterThanOrEqual(10);

@@ -8,10 +8,10 @@ import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { listAccounts } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables } from "../../src/kinds/variables/write.ts";
-import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import { listAudit } from "../support/audit.ts";
 import { type Fields, personsVisitor, type Reply, visitorOf } from "../support/pages.ts";
-import { setAccount, setVariables } from "../support/plans.ts";
+import { grantRights, setAccount, setVariables } from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth, describeOnce, type World } from "../support/world.ts";
 

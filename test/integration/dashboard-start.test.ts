@@ -1,9 +1,10 @@
 /** The first steps: from an empty installation to the first read, each a link to the page for it. */
 import { expect, test } from "bun:test";
-import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import { createOrganization } from "../../src/people/projects/organizations.ts";
 import { listProjects } from "../../src/people/projects/projects.ts";
 import { type Fields, personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
+import { grantRights } from "../support/plans.ts";
 import { describeBoth, everything } from "../support/world.ts";
 
 const headingOf = (html: string) => /<h1>(.*?)<\/h1>/.exec(html)?.[1];

@@ -3,10 +3,11 @@ import fc from "fast-check";
 import { type Environment, environments } from "../../src/core/names.ts";
 import { hasPart, mayHavePart } from "../../src/core/words/name-part.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
-import { addPerson, grantRights, revokeRights } from "../../src/people/persons/persons.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import { find, type Hit } from "../../src/people/projects/find.ts";
 import { everyRight, type Holding, may, meets } from "../../src/serve/access/rights.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
+import { grantRights, revokeRights } from "../support/plans.ts";
 import { describeBoth, type Placed, type World } from "../support/world.ts";
 
 /** A hit in one line: `acme/web TOKEN variable staging`. */

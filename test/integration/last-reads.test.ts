@@ -19,7 +19,7 @@ import type { Operation } from "../../src/people/desk/operation.ts";
 import type { List, Outcome } from "../../src/people/desk/outcome.ts";
 import { findProject } from "../../src/people/desk/projects.ts";
 import { findKindReads } from "../../src/people/editing/last-reads.ts";
-import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import type { Right } from "../../src/serve/access/rights.ts";
 import { listAudit } from "../support/audit.ts";
 import { entry, writeLane } from "../support/journal.ts";
@@ -27,7 +27,7 @@ import { notarize } from "../support/notarize.ts";
 import { personsVisitor, tableOf, visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
 import { personIn } from "../support/persons.ts";
-import { deleteProject, renameProject } from "../support/plans.ts";
+import { deleteProject, grantRights, renameProject } from "../support/plans.ts";
 import { pruneAudit } from "../support/prune.ts";
 import { describeBoth, openWorld, type World } from "../support/world.ts";
 

@@ -14,7 +14,7 @@ import type { Operation } from "../../src/people/desk/operation.ts";
 import { listHistory, listItemHistory } from "../../src/people/history/history.ts";
 import { access } from "../../src/people/keys/access-operations.ts";
 import { findLeaks, findReuse } from "../../src/people/leaks/values.ts";
-import { addPerson, grantRights } from "../../src/people/persons/persons.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import { compareEnvironments } from "../../src/people/projects/comparison.ts";
 import { find } from "../../src/people/projects/find.ts";
 import { rotateData } from "../../src/people/rotation/rotation.ts";
@@ -30,6 +30,7 @@ import { performed } from "../support/perform.ts";
 import { personIn } from "../support/persons.ts";
 import {
   copyVariables,
+  grantRights,
   planRollback,
   planUndo,
   rollBack,

@@ -12,15 +12,7 @@ import { RosterWatch, whoIs } from "../../src/people/desk/roster.ts";
 import { openSet } from "../../src/people/editing/open.ts";
 import { createKey, revokeKey, rotateKey, shortKeyIds, showKey } from "../../src/people/keys/keys.ts";
 import { createTrust } from "../../src/people/keys/trusts.ts";
-import {
-  addPerson,
-  grantRights,
-  listPersons,
-  ownRights,
-  removePerson,
-  revokeRights,
-  showPerson,
-} from "../../src/people/persons/persons.ts";
+import { addPerson, listPersons, ownRights, showPerson } from "../../src/people/persons/persons.ts";
 import { listOrganizations } from "../../src/people/projects/organizations.ts";
 import { everyRight, type Holding, type Right } from "../../src/serve/access/rights.ts";
 import type { SignInAs } from "../../src/serve/access/roster.ts";
@@ -33,8 +25,11 @@ import {
   copyVariables,
   deleteOrganization,
   deleteProject,
+  grantRights,
   planRollback,
+  removePerson,
   renameProject,
+  revokeRights,
   setAccount,
   setVariables,
   wouldSet,

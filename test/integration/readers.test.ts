@@ -5,12 +5,13 @@ import { resources } from "../../src/kinds/people.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listAccess, revokeKey } from "../../src/people/keys/keys.ts";
 import { personGets } from "../../src/people/keys/readers.ts";
-import { addPerson, grantRights, personsWithAccess } from "../../src/people/persons/persons.ts";
+import { addPerson, personsWithAccess } from "../../src/people/persons/persons.ts";
 import { setPlan } from "../../src/people/projects/organizations.ts";
 import { surfaces } from "../../src/serve/access/grant.ts";
 import { everyRight } from "../../src/serve/access/rights.ts";
 import { visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
+import { grantRights } from "../support/plans.ts";
 import { describeOnce, type World } from "../support/world.ts";
 
 /** All lists that can be made of these words, the empty one left out. */

@@ -7,11 +7,9 @@ import type { AdminContext } from "../../src/people/desk/context.ts";
 import { whoIs } from "../../src/people/desk/roster.ts";
 import {
   addPerson,
-  grantRights,
   listEndingRights,
   ownRights,
   personsWithAccess,
-  revokeRights,
   showPerson,
 } from "../../src/people/persons/persons.ts";
 import type { Holding } from "../../src/serve/access/rights.ts";
@@ -20,7 +18,7 @@ import type { Database } from "../../src/store/database.ts";
 import { auditPages } from "../support/audit.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { personIn } from "../support/persons.ts";
-import { setVariables } from "../support/plans.ts";
+import { grantRights, revokeRights, setVariables } from "../support/plans.ts";
 import { describeBoth, type World } from "../support/world.ts";
 
 /* Rights that end. The database's clock judges them, so it is what these tests set. */

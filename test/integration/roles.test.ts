@@ -9,7 +9,7 @@ import { whoIs } from "../../src/people/desk/roster.ts";
 import { listHistory } from "../../src/people/history/history.ts";
 import { createKey, listAccess, listExpiring, revokeKey, rotateKey } from "../../src/people/keys/keys.ts";
 import { createTrust } from "../../src/people/keys/trusts.ts";
-import { addPerson, grantRights, personsWithAccess } from "../../src/people/persons/persons.ts";
+import { addPerson, personsWithAccess } from "../../src/people/persons/persons.ts";
 import { compareEnvironments } from "../../src/people/projects/comparison.ts";
 import { createProject, listProjects } from "../../src/people/projects/projects.ts";
 import { showRequest } from "../../src/people/requests/requests.ts";
@@ -21,6 +21,7 @@ import {
   approveRequest,
   copyVariables,
   deleteProject,
+  grantRights,
   planRollback,
   rejectRequest,
   renameProject,

@@ -8,10 +8,11 @@ import { routes } from "../../src/dashboard/routes.ts";
 import { Sessions } from "../../src/dashboard/sessions.ts";
 import type { Identity, SignIn } from "../../src/dashboard/sign-in.ts";
 import { createKey } from "../../src/people/keys/keys.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import { bitsOf } from "../../src/serve/access/grant.ts";
 import { everyRight, type Holding, type Right } from "../../src/serve/access/rights.ts";
 import { notarize } from "../support/notarize.ts";
-import { setVariables } from "../support/plans.ts";
+import { grantRights, setVariables } from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth } from "../support/world.ts";
 
@@ -60,6 +61,8 @@ describeBoth("each route", (w, _, once) => {
     const { id: key } = await createKey(w.admin, { ...inWeb, name: canary });
     const asked = { environment: "staging", name: "WANTED", reason: canary } as const;
     const request = await w.request(organization.id, key, web, asked);
+    await addPerson(w.admin, { name: "lea", organization: organization.slug, signIn: null });
+    await grantRights(w.admin, "lea", { rights: ["see"], projects: ["web"], environments: null });
     await notarize(w);
     ids = { organization: organization.id, org: organization.slug, web: web.id, api: api.id, key, request };
   });
@@ -70,6 +73,7 @@ describeBoth("each route", (w, _, once) => {
       .replace(":project", project)
       .replace(":kind", "variables")
       .replace(":id", ids[path.startsWith("/keys") ? "key" : "request"] as string)
+      .replace(":name", "lea")
       .replace(":draft", "none")
       .replace(":entry", "commands:1");
   const ask = async ({ method, path }: Route, project: string, own: Readonly<Record<string, string>> = {}) => {
@@ -77,7 +81,9 @@ describeBoth("each route", (w, _, once) => {
     const staged = { environment: "staging", from: "staging", to: "development", "value.staging": "x" };
     const versions = { version: "1", "version.development": "1", "version.staging": "2", "version.production": "1" };
     const asked = { name, again: name, kind: "variables", q: "canary", project: ids[project] ?? "" };
-    const fields = { ...staged, ...versions, ...asked, ...own };
+    const right = { deed: "give", rights: "see", place: `${ids["org"]}/${project}`, environments: "staging" };
+    const given = { ...right, lasts: "for good", person: "lea", people: "2" };
+    const fields = { ...staged, ...versions, ...asked, ...given, ...own };
     const to = `${origin}${fill(path, project)}`;
     if (method === "GET") return answerTo(`${to}?${new URLSearchParams(fields)}`);
     const headers = { origin, "sec-fetch-site": "same-origin", accept: "application/json" };

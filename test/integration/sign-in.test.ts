@@ -4,9 +4,9 @@ import { Attempts } from "../../src/dashboard/attempts.ts";
 import { Sessions } from "../../src/dashboard/sessions.ts";
 import { SignIn } from "../../src/dashboard/sign-in.ts";
 import { listKeys } from "../../src/people/keys/keys.ts";
-import { addPerson, grantRights, removePerson, revokeRights } from "../../src/people/persons/persons.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import { type Claims, clientId, startProvider } from "../support/identity-provider.ts";
-import { setVariables } from "../support/plans.ts";
+import { grantRights, removePerson, revokeRights, setVariables } from "../support/plans.ts";
 import { describeBoth } from "../support/world.ts";
 
 /* Signing in, attacked: a provider whose every answer a test can change, and browsers that are only their cookies. */

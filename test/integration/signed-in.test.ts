@@ -5,8 +5,9 @@
  */
 import { expect, test } from "bun:test";
 import { listVariables } from "../../src/kinds/variables/write.ts";
-import { addPerson, grantRights, revokeRights } from "../../src/people/persons/persons.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import { personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
+import { grantRights, revokeRights } from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth } from "../support/world.ts";
 

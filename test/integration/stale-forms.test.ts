@@ -11,13 +11,20 @@ import { buildProgram } from "../../src/main.ts";
 import type { Operation, Planned } from "../../src/people/desk/operation.ts";
 import type { Organization } from "../../src/people/desk/organizations.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
-import { addPerson, removePerson } from "../../src/people/persons/persons.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import { createOrganization } from "../../src/people/projects/organizations.ts";
 import { beforeTransaction } from "../support/before-transaction.ts";
 import { deleteAccount } from "../support/delete.ts";
 import { type Fields, type Visitor, visitorOf } from "../support/pages.ts";
 import { performed } from "../support/perform.ts";
-import { deleteOrganization, deleteProject, planRollback, rollBack, setVariables } from "../support/plans.ts";
+import {
+  deleteOrganization,
+  deleteProject,
+  planRollback,
+  removePerson,
+  rollBack,
+  setVariables,
+} from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { type Content, describeBoth, type Place, type World } from "../support/world.ts";
 
@@ -71,12 +78,13 @@ const moreProjects: Meanwhile = (w, { organization }) => w.project(organization,
 const accountGone: Meanwhile = (w, { where }) => deleteAccount(w.admin, where, "stripe");
 const keyRevoked: Meanwhile = (w, { id }) => revokeKey(w.admin, id);
 const personGone: Meanwhile = (w, { id }) => removePerson(w.admin, id);
+const anotherPerson: Meanwhile = (w, { organization }) => person(w, { organization });
 const otherReason: Meanwhile = (w, { id }) => w.run("update variable_requests set reason = 'x' where id = ?", [id]);
 
 /** What a question is about, made before it. @returns its id, or the name of a person */
 type Make = (w: World, place: Place) => Promise<string>;
 const key: Make = async (w, { organization }) => (await w.key(organization)).id;
-const person: Make = async (w, { organization }) => {
+const person = async (w: World, { organization }: Pick<Asked, "organization">) => {
   const name = `p${Bun.randomUUIDv7().slice(-12)}`;
   await addPerson(w.admin, { name, organization: organization.slug, signIn: null });
   return name;
@@ -122,6 +130,8 @@ const questions: readonly (readonly [path: string, given: object, meanwhile: Mea
     ["file delete", { ...staging, names: ["a.pem"] }, anotherProject, otherProject],
     ["key rotate", {}, keyRevoked, "is revoked: create a new key", key],
     ["person grant", { rights: ["see"], ...everywhere }, personGone, "There is no person", person],
+    ["person grant", { ...staging, rights: ["see"], projects: ["web"] }, anotherProject, otherProject, person],
+    ["person revoke", { keepGiven: true }, anotherPerson, "when this was shown, and", person],
     ["person revoke", {}, personGone, "That was not so when it was shown", person],
     ["request approve", { value: oneText }, otherReason, "The request has changed since it was shown", request],
     ["request reject", {}, otherReason, "The request has changed since it was shown", request],

@@ -70,7 +70,8 @@ describeBoth("what the tables hold against the record", (w) => {
     expect(notary.flaws).toBe(1);
     expect((await verifyAudit(w.admin)).flaws).toMatchObject([{ what: "state", name: subject, sentence }]);
     const visitor = await visitorOf(w);
-    for (const path of ["/", "/audit", "/audit/verify"]) expect((await visitor.page(path)).html).toContain(sentence);
+    for (const path of ["/", "/audit", "/audit?verify=yes"])
+      expect((await visitor.page(path)).html).toContain(sentence);
     // A notary that starts later reads the whole record.
     log = [];
     await start();

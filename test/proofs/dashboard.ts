@@ -676,6 +676,9 @@ const visit = "src/dashboard/parts/visit.ts";
 const carryOut = "src/dashboard/parts/carry-out.ts";
 const plan = "src/people/desk/plan.ts";
 const stale = "integration/stale-forms";
+const peoplePage = "integration/dashboard-people";
+const rightsForm = "src/people/persons/rights-form.tsx";
+const persons = "src/people/persons/persons.ts";
 const onlyAsShown = "does not apply a plan that is old, of another project, or not of the newest five";
 
 /** What the dashboard's forms change. */
@@ -745,6 +748,43 @@ export const forms: readonly Proof[] = [
     promise: "What was shown of one project is not done to another of its name",
     edits: [[carryOut, "if (text === value) return [what, text] as const;", "return [what, value] as const;"]],
     fails: [stale, "is not done to another of its name: set"],
+  },
+  {
+    promise: "A right is given in the project that was shown",
+    edits: [[persons, "seen: { ...plan.seen, project } };", "seen: project ? plan.seen : {} };"]],
+    fails: [stale, "is done to nothing else: person grant"],
+  },
+  {
+    promise: "A right is given, or left, only as the page showed all of them",
+    edits: [[persons, "...(leaves && { people: version })", "...(leaves && version < 0 && { people: version })"]],
+    fails: [peoplePage, "leaves what somebody gave only as it was shown"],
+  },
+  {
+    promise: "Nobody holds up the taking of a right by changing others",
+    edits: [[persons, 'const leaves = gives || how.given === "kept";', "const leaves = gives || how.given !== null;"]],
+    fails: [peoplePage, "gives nothing if the list has changed since, and takes all the same"],
+  },
+  {
+    promise: "A right in production takes the person's name again",
+    edits: [
+      [rightsForm, '  form.requireAgain(name, isOfProduction ? ["production"] : []);\n', "  void isOfProduction;\n"],
+    ],
+    fails: [peoplePage, "says what somebody could do then, and gives exactly that, for hours and on record"],
+  },
+  {
+    promise: "Removing a person takes their name",
+    edits: [[rightsForm, '  if (deed === "remove") form.requireTyped(name, "To remove them");\n', "  void deed;\n"]],
+    fails: [peoplePage, "names what somebody gave who loses rights or is removed, and leaves it"],
+  },
+  {
+    promise: "Rights in production take a recent sign-in",
+    edits: [
+      ["src/people/desk/context.ts", "/^(?:key|trust|people)\\./.test(action)", "/^(?:key|trust)\\./.test(action)"],
+    ],
+    fails: [
+      "integration/advisories-pages",
+      "uses no value of production, and changes no key for it and no right in it",
+    ],
   },
   {
     promise: "What somebody agreed to is done to nothing else",

@@ -11,6 +11,7 @@ import { applying, type Seen } from "../../src/people/desk/plan.ts";
 import { findProject } from "../../src/people/desk/projects.ts";
 import { planPurge, type SetAt } from "../../src/people/history/history.ts";
 import * as rollback from "../../src/people/history/rollback.ts";
+import { planGrant, planRemoval, planRevocation } from "../../src/people/persons/persons.ts";
 import { planOrganizationDeletion } from "../../src/people/projects/organizations.ts";
 import { listProjects, type Project, planDeletion, planRename } from "../../src/people/projects/projects.ts";
 import { planDecision, type RequestRecord, seenRequest } from "../../src/people/requests/requests.ts";
@@ -133,4 +134,18 @@ export function rejectRequest(admin: AdminContext, asked: string, reason?: strin
 export async function showProject(admin: AdminContext, where: string): Promise<Project> {
   const { id } = await findProject(admin, where, "see");
   return (await listProjects(admin)).find((one) => one.id === id) as Project;
+}
+
+type Tail<F> = F extends (admin: AdminContext, ...rest: infer R) => unknown ? R : never;
+
+export function grantRights(admin: AdminContext, ...asked: Tail<typeof planGrant>) {
+  return applying(admin, (admin) => planGrant(admin, ...asked));
+}
+
+export function revokeRights(admin: AdminContext, ...asked: Tail<typeof planRevocation>) {
+  return applying(admin, (admin) => planRevocation(admin, ...asked));
+}
+
+export function removePerson(admin: AdminContext, ...asked: Tail<typeof planRemoval>) {
+  return applying(admin, (admin) => planRemoval(admin, ...asked));
 }

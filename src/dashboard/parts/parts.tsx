@@ -454,7 +454,7 @@ export function Change(props: {
   readonly children?: ComponentChildren;
   readonly secret?: "once";
   readonly danger?: boolean;
-  readonly hidden?: Readonly<Record<string, string | number>>;
+  readonly hidden?: Readonly<Record<string, string | number | readonly string[]>>;
   readonly quiet?: boolean;
   /** More buttons. */
   readonly beside?: ComponentChildren;
@@ -464,9 +464,9 @@ export function Change(props: {
   const { action, button, children, secret, danger, hidden = {}, quiet, beside, choice } = props;
   return (
     <form method="post" action={action} data-change data-secret={secret} autocomplete="off">
-      {Object.entries(hidden).map(([name, value]) => (
-        <input type="hidden" name={name} value={value} />
-      ))}
+      {Object.entries(hidden).flatMap(([name, values]) =>
+        [values].flat().map((value) => <input type="hidden" name={name} value={value} />),
+      )}
       {children}
       <div class="send">
         {choice === undefined ? (

@@ -156,6 +156,13 @@ export class Form {
     throw new Refused("invalid", `${why}, type ${shown} again. Nothing was changed.`, { field: "again" });
   }
 
+  /** One of the choices that a form offers, by its words. @throws Refused `invalid` */
+  choice<T>(name: string, choices: Readonly<Record<string, T>>): T {
+    const chosen = this.read(name);
+    if (Object.hasOwn(choices, chosen)) return choices[chosen] as T;
+    throw new Refused("invalid", `${JSON.stringify(chosen)} is not one of the choices: load the page again.`);
+  }
+
   /** A whole number, such as the version that the form showed. */
   number(name: string): number {
     return requireNumber(name, this.read(name));

@@ -78,13 +78,17 @@ export async function auditPage(visit: Visit): Promise<Answer> {
       {typeof found !== "string" && (
         <>
           <Views typed={typed} now={now} />
+          {visit.query("verify") && (await Verified(visit))}
           {found.named && <Named found={found.named} />}
           {found.counts && mayRead(found.filter) && (
             <Chart counts={found.counts} isOfAll={visit.admin.rights === "operator"} />
           )}
           {found.counts && <Who counts={found.counts} typed={typed} keys={found.keys} now={now} />}
           <Actions
-            items={{ "Verify the chain": "/audit/verify", "Export as JSON lines": withQuery("/audit/export", typed) }}
+            items={{
+              "Verify the chain": withQuery("/audit", { ...typed, verify: "yes" }),
+              "Export as JSON lines": withQuery("/audit/export", typed),
+            }}
             quiet
           />
           {found.counts && (
@@ -224,7 +228,7 @@ function mayRead({ actions }: AuditFilter): boolean {
 }
 
 /** The fields that are folded as long as they are empty. */
-const rare = ["project", "key", "environment", "since", "until"] as const;
+const rare = ["project", "environment", "since", "until"] as const;
 
 /** On a phone it is folded unless a filter is set, or refused; on a wide screen it is always open. */
 function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusal: string | undefined }) {
@@ -233,6 +237,7 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
     <details class="folded" open={isSet || refusal !== undefined}>
       <summary>Filter the entries</summary>
       <form action="/audit" class="filters">
+        {typed.key && <input type="hidden" name="key" value={typed.key} />}
         <Field name="name" label="Part of a name" value={typed.name} />
         <Field name="actor" label="Person, key or trust" value={typed.actor} />
         <Field
@@ -250,7 +255,6 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
           <summary>More</summary>
           <div class="filters">
             <Field name="project" label="Project" value={typed.project} />
-            <Field name="key" label="Id of a key" value={typed.key} />
             <Field name="environment" label="Environment" options={environments} value={typed.environment} any="any" />
             <Field name="since" label="From (UTC)" type="datetime-local" value={typed.since} />
             <Field name="until" label="Until (UTC)" type="datetime-local" value={typed.until} />
@@ -341,34 +345,27 @@ function DamagedEntry() {
   return (
     <p class="warning">
       A part of the audit is damaged and cannot be read: it is shown as <Name>{unreadable}</Name>.{" "}
-      <a href="/audit/verify">Verify the chain</a> to see which entries it held.
+      <a href="/audit?verify=yes">Verify the chain</a> to see which entries it held.
     </p>
   );
 }
 
-/** Walks the whole chain, which takes as long as it is. */
-export async function verifyPage({ admin }: Visit): Promise<Answer> {
+/** Whether each entry is as it was written. It walks the whole chain, which takes as long as that is. */
+async function Verified({ admin }: Visit) {
   const { entries, lanes, flaws, moreFlaws, accepted } = await verifyAudit(admin);
   const more = moreFlaws > 0 ? [`${counted(moreFlaws, "more flaw")}.`] : [];
-  const main = (
+  return (
     <>
       <p>
+        <strong>{flaws.length === 0 ? "Every entry is unchanged" : "The audit does not verify"}</strong>:{" "}
         {counted(entries, "entry", "entries")} in {counted(lanes, "lane")} verified.
-        {accepted.length > 0 && ` ${counted(accepted.length, "known loss", "known losses")} accepted.`}
+        {accepted.length > 0 && ` ${counted(accepted.length, "known loss", "known losses")} accepted.`} Only{" "}
+        <Name>keyhole audit verify --checkpoint</Name>, with the server's log, shows whether entries are missing that no
+        notary has signed.
       </p>
       <Warnings items={[...flaws.map(({ sentence }) => <Word>{sentence}</Word>), ...more]} />
-      <p class="quiet">
-        Only <Name>keyhole audit verify --checkpoint</Name>, with the server's log, shows whether entries are missing
-        that no notary has signed.
-      </p>
-      <LoneLink to="/audit">All entries</LoneLink>
     </>
   );
-  return {
-    title: "Verify the chain",
-    heading: flaws.length === 0 ? "Every entry is unchanged" : "The audit does not verify",
-    main,
-  };
 }
 
 /** The filtered entries, oldest first, as `keyhole audit export` writes them. */

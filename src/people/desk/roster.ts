@@ -27,7 +27,7 @@ export type Roster = { readonly id: string; readonly version: number; readonly p
  * clock, and not before the last change on record. So a clock that is set back a little gives no right back that ended
  * before that change.
  */
-export type PersonsAt = Pick<Roster, "persons"> & { readonly at: number };
+export type PersonsAt = Pick<Roster, "persons" | "version"> & { readonly at: number };
 
 /** Finds the roster in force. It never returns an older one than before. */
 export class RosterWatch {
@@ -46,7 +46,11 @@ export class RosterWatch {
     const roster = id === before?.id ? before : id === undefined ? undefined : await read(admin, id);
     if (versionOf(roster) < versionOf(before)) throw distrust("an earlier version was put back");
     if (versionOf(roster) > versionOf(this.#given)) this.#given = roster;
-    return { persons: roster?.persons ?? [], at: end.head === null ? now : notBefore(end.head, now) };
+    return {
+      persons: roster?.persons ?? [],
+      version: versionOf(roster),
+      at: end.head === null ? now : notBefore(end.head, now),
+    };
   }
 }
 

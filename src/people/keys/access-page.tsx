@@ -19,8 +19,9 @@ import { withQuery } from "../../dashboard/parts/paths.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
 import { findProject } from "../desk/projects.ts";
-import { personPath, RightsInWords, rightsCell } from "../persons/page.tsx";
+import { RightsInWords, rightsCell } from "../persons/page.tsx";
 import { type PersonAccess, personsWithAccess, signInText } from "../persons/persons.ts";
+import { personPath } from "../persons/rights-form.tsx";
 import { type KeyAccess, listAccess } from "./keys.ts";
 import { keyColumns } from "./page.tsx";
 import { type Gets, namesForMachines } from "./readers.ts";
@@ -67,7 +68,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
         idOf={({ name }) => name}
         nameOf={({ name }) => name}
         filter="persons"
-        none={`Nobody has rights here${there}. An operator gives them: keyhole person grant.`}
+        none={`Nobody has rights here${there}. An operator gives them, or somebody with the right grant.`}
       />
       <RightsInWords />
       {hidden.length > 0 && (

@@ -217,7 +217,7 @@ function wordsFor(form: Form) {
     surfaces: requireMembers("surface", surfaces, form.all("surfaces")),
     resources: requireMembers("resource", resources, form.all("resources")),
     canary,
-    expiresInMs: canary ? undefined : chosenTime(form, "expires", lifetimes),
+    expiresInMs: canary ? undefined : form.choice("expires", lifetimes),
   };
 }
 
@@ -253,7 +253,7 @@ export function RotateForm({ record, now }: { readonly record: KeyRecord; readon
 /** @throws Refused `conflict` if somebody rotated it since the page was shown */
 export async function rotateShown(visit: Visit): Promise<Answer> {
   const { form } = visit;
-  const overlapMs = chosenTime(form, "overlap", overlaps) ?? 0;
+  const overlapMs = form.choice("overlap", overlaps);
   const made = await handOver(visit, rotate, { id: visit.param("id"), overlapMs }, "/keys");
   return shownOnce(made, await showKey(visit.admin, visit.param("id")));
 }
@@ -284,10 +284,3 @@ function linesWith(key: string, record: Pick<KeyRecord, "surfaces" | "resources"
 }
 
 type Reached = { readonly projects?: readonly string[] | null; readonly environments: readonly string[] | null };
-
-/** A time that a form offers. */
-function chosenTime<T>(form: Form, name: string, times: Readonly<Record<string, T>>): T | undefined {
-  const chosen = form.read(name);
-  if (Object.hasOwn(times, chosen)) return times[chosen];
-  throw new Refused("invalid", `${JSON.stringify(chosen)} is not one of the times: load the page again.`);
-}

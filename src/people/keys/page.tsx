@@ -22,10 +22,6 @@ import {
 import { withQuery } from "../../dashboard/parts/paths.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
-import { auditPages } from "../audit/audit.ts";
-import { ReadsLately } from "../audit/audit-counts.tsx";
-import { Damaged } from "../audit/operations.ts";
-import { type AuditCounts, countLately } from "../audit/reads.ts";
 import { isFresh } from "../desk/context.ts";
 import { pick } from "../desk/outcome.ts";
 import { grantColumns } from "./credentials.ts";
@@ -130,7 +126,6 @@ export async function keyPage(visit: Visit): Promise<Answer> {
   const record = await showKey(admin, visit.param("id"));
   const now = admin.now();
   const facts = drawnFacts(record, { ...grantColumns, ...(record.terms && termColumns) }, now);
-  const reads = visit.may("audit") && (await readsOf(visit, record.id));
   const uses = record.surfaces.map((surface) => <Prose>{usesOf[surface]}</Prose>);
   const main = (
     <>
@@ -148,7 +143,6 @@ export async function keyPage(visit: Visit): Promise<Answer> {
         facts={{
           ...facts,
           Surfaces: joined(uses, "; "),
-          [admin.rights === "operator" ? "Reads" : "Reads that you may know"]: reads && <ReadsLately counts={reads} />,
         }}
       />
       {visit.may("audit") && <LoneLink to={`/keys/${record.id}/read`}>All names that it read: what to rotate</LoneLink>}
@@ -178,17 +172,6 @@ export async function keyPage(visit: Visit): Promise<Answer> {
     </>
   );
   return { title: `The ${record.type} ${excerpt(record.name)}`, heading: <Word>{record.name}</Word>, main };
-}
-
-/** What it read lately, as far as somebody may read the audit. */
-async function readsOf({ admin }: Visit, keyId: string): Promise<AuditCounts> {
-  const { sinceAt, counts } = countLately(admin.now());
-  const damaged = new Damaged(admin);
-  pages: for await (const page of auditPages(admin, { keyId, sinceAt }, damaged.note, "newest first")) {
-    for (const entry of page) if (!counts.add(entry)) break pages;
-  }
-  if (damaged.problem !== undefined) counts.isWhole = false;
-  return counts;
 }
 
 /** Revokes it for good, if its name was typed again. */

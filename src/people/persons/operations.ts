@@ -15,15 +15,16 @@ import { requireText } from "../desk/validate.ts";
 import { reachOf } from "../keys/credentials.ts";
 import {
   addPerson,
-  grantRights,
   listPersons,
   type OwnRights,
   ownRights,
+  type PersonPlan,
   type PersonRecord,
+  planGrant,
+  planRemoval,
+  planRevocation,
   type Reach,
   type RightsInPlace,
-  removePerson,
-  revokeRights,
   showPerson,
   signInText,
 } from "./persons.ts";
@@ -100,7 +101,7 @@ function signInOf(issuer: string | undefined, subject: string | undefined, group
   throw usageProblem("Give --issuer with --subject for one person, or --group for everybody in a group.");
 }
 
-const grant = operation({
+export const grant = operation({
   path: "person grant",
   about:
     "Give a person rights in some places, beside those that they have. With the right `grant`, you give what you have.",
@@ -119,14 +120,11 @@ const grant = operation({
     ...howInputs,
   },
   check: ({ rights, ...given }) => [placesOf(rights, given), howOf(given)],
-  plan: async (admin, { name, rights, endFrom, ...given }) => {
-    const places = { ...placesOf(rights, given), endFrom };
-    const change = (isDry?: true) => grantRights(admin, name, places, { ...howOf(given), ...(isDry && { isDry }) });
-    return planned(name, await change(true), change);
-  },
+  plan: async (admin, { name, rights, endFrom, ...given }) =>
+    planned(await planGrant(admin, name, { ...placesOf(rights, given), endFrom }, howOf(given))),
 });
 
-const revoke = operation({
+export const revoke = operation({
   path: "person revoke",
   about: "Take rights from a person in some places; without RIGHTS, remove the person with all rights.",
   examples: ["keyhole person revoke ana", "keyhole person revoke ana write --project web --env production"],
@@ -147,28 +145,26 @@ const revoke = operation({
   },
   plan: async (admin, { name, rights, ...given }) => {
     const how = howOf(given);
-    if (rights !== undefined) {
-      const places = placesOf(rights, given);
-      const change = (isDry?: true) => revokeRights(admin, name, places, { ...how, ...(isDry && { isDry }) });
-      return planned(name, await change(true), change);
-    }
-    await removePerson(admin, name, { ...how, isDry: true });
-    const apply = async () => {
-      const person = await removePerson(admin, name, how);
-      return done({ ...person, removed: true }, `Removed ${name}. Keys that they made stay: keyhole key list`);
+    if (rights !== undefined) return planned(await planRevocation(admin, name, placesOf(rights, given), how));
+    const { seen, apply } = await planRemoval(admin, name, how);
+    return {
+      deed: `remove ${name} with all rights`,
+      seen,
+      document: { name },
+      apply: async () =>
+        done({ ...(await apply()), removed: true }, `Removed ${name}. Keys that they made stay: keyhole key list`),
     };
-    return { deed: `remove ${name} with all rights`, seen: { person: name }, document: { name }, apply };
   },
 });
 
-/** A change of somebody's rights. @param then - the person after it */
-function planned(name: string, then: PersonRecord, change: () => Promise<PersonRecord>): Plan {
+/** A change of somebody's rights. */
+function planned({ seen, person, apply }: PersonPlan): Plan {
   return {
-    seen: { person: name },
-    document: then,
-    sentence: `Nothing was changed. ${mayWords(then, "could then")}`,
+    seen,
+    document: person,
+    sentence: `Nothing was changed. ${mayWords(person, "could then")}`,
     apply: async () => {
-      const now = await change();
+      const now = await apply();
       return done(now, mayWords(now, "may now"));
     },
   };
@@ -242,7 +238,7 @@ function mayWords({ name, rights }: PersonRecord, words: "may now" | "could then
 }
 
 /** A line for each place. */
-function rightsText(rights: readonly RightsInPlace[], between = "\n"): string {
+export function rightsText(rights: readonly RightsInPlace[], between = "\n"): string {
   if (rights.length === 0) return "nothing";
   return rights
     .map((one) => {

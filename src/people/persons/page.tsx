@@ -3,7 +3,8 @@ import type { ComponentChildren, VNode } from "preact";
 import { Cut } from "../../core/cut.ts";
 import { type Environment, environments } from "../../core/names.ts";
 import { Refused, unlessRefused } from "../../core/refused.ts";
-import { drawnFacts } from "../../dashboard/parts/drawn.tsx";
+import { lookalikes } from "../../core/words/lookalikes.ts";
+import { drawn, drawnFacts } from "../../dashboard/parts/drawn.tsx";
 import { PagedTable } from "../../dashboard/parts/paged.tsx";
 import {
   Ago,
@@ -14,6 +15,7 @@ import {
   Listed,
   LoneLink,
   Name,
+  Named,
   Word,
 } from "../../dashboard/parts/parts.tsx";
 import { projectPagePath, withQuery } from "../../dashboard/parts/paths.ts";
@@ -26,10 +28,39 @@ import { entriesOf, writeActions } from "../audit/entries.tsx";
 import { Unread } from "../audit/exceptions.tsx";
 import { Damaged } from "../audit/operations.ts";
 import { personColumns } from "./operations.ts";
-import { accessOfPerson, type PersonAccess, showPerson } from "./persons.ts";
+import { accessOfPerson, listPersons, type PersonAccess, showPerson } from "./persons.ts";
+import { personPath, RightsForm } from "./rights-form.tsx";
+
+/** The persons and their rights, for whoever may give some. */
+export async function personsPage(visit: Visit): Promise<Answer> {
+  const { admin } = visit;
+  const all = await listPersons(admin);
+  const marks = lookalikes(all.map(({ name }) => ({ id: name, name })));
+  const main = (
+    <>
+      <PagedTable
+        caption="The persons and their rights"
+        columns={{
+          ...drawn(personColumns, admin.now()),
+          Name: ({ name }) => <Named thing={{ id: name, name }} marks={marks} to={personPath(name)} />,
+        }}
+        rows={all}
+        visit={visit}
+        idOf={({ name }) => name}
+        nameOf={({ name }) => name}
+        filter="persons"
+        none={visit.none("There is nobody yet.")}
+      />
+      <p class="quiet">
+        Operators add persons: <code>keyhole person add NAME</code>
+      </p>
+    </>
+  );
+  return { title: "People", main };
+}
 
 /**
- * A person: what they can see and do, how their rights changed, and what they did. Operators see what
+ * A person: what they can see and do, how their rights changed, and what they did. Whoever may give rights sees what
  * `person show` says; people who may see, what `access` says; people who may read the audit, what `audit list` says.
  */
 export async function personPage(visit: Visit): Promise<Answer> {
@@ -37,7 +68,8 @@ export async function personPage(visit: Visit): Promise<Answer> {
   const name = visit.param("name");
   const now = admin.now();
   const isOperator = admin.rights === "operator";
-  const record = isOperator ? await unlessRefused(showPerson(admin, name), ["not_found"], () => undefined) : undefined;
+  const shown = visit.may("grant") && unlessRefused(showPerson(admin, name), ["not_found"], () => undefined);
+  const record = (await shown) || undefined;
   const rows = await accessOfPerson(admin, name);
   const damaged = new Damaged(admin);
   const none = () => new Cut<AuditRecord>([]);
@@ -67,6 +99,7 @@ export async function personPage(visit: Visit): Promise<Answer> {
         none={visit.none("They have no rights in any project.")}
       />
       <RightsInWords />
+      {(record || !visit.may("grant")) && (await RightsForm(visit, name))}
       {!(record?.signIn && "group" in record.signIn) && (
         <p class="quiet">
           Rights that a group gives are not here: the company's provider says at sign-in who is in it. The Access of a
@@ -91,10 +124,6 @@ export async function personPage(visit: Visit): Promise<Answer> {
     </>
   );
   return { title: `The person ${name}`, heading: <Word>{name}</Word>, main };
-}
-
-export function personPath(name: string): string {
-  return `/persons/${name}`;
 }
 
 /** Rights that many people have together, the most first. */

@@ -25,6 +25,7 @@ import { lockCommands } from "../desk/changes.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
+import { applying, type PlannedChange } from "../desk/plan.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
 import { newestSealed, type PersonsAt, RosterWatch, writeRoster } from "../desk/roster.ts";
 import { requireEnvironments, requireMembers, requireWord } from "../desk/validate.ts";
@@ -73,8 +74,12 @@ type HowChanged = {
   readonly asTheyAre?: boolean | undefined;
   /** What becomes of what somebody gave and can give no longer. If it is left out, the change is refused. */
   readonly given?: "kept" | "taken" | undefined;
-  /** Whether nothing is written, and the answer is what would be. */
-  readonly isDry?: true;
+};
+
+/** A change of one person, before it is made. */
+export type PersonPlan = PlannedChange<PersonRecord> & {
+  /** The person as they would be, or were, as far as the caller is shown them. */
+  readonly person: PersonRecord;
 };
 
 /** Adds a person without rights. */
@@ -95,7 +100,7 @@ export async function addPerson(
   if (signIn !== null) requireSignIn(signIn);
   const { id: organizationId } = await findOrganization(admin, asked.organization);
   const isTaken = !again && (await wasGiven(admin, name));
-  return changePerson(admin, permit, name, how, (before, others) => {
+  const change: PersonChange = (before, others) => {
     if (before !== undefined) throw new Refused("exists", `The person ${name} exists already.`);
     // A person who leaves is removed by one name.
     const same = signIn && others.find((one) => one.signIn && mayBeOne(one.signIn, signIn));
@@ -105,7 +110,8 @@ export async function addPerson(
       throw new Refused("exists", words);
     }
     return { name, organizationId, signIn, holdings: [] };
-  });
+  };
+  return applying(admin, (admin) => planPerson(admin, permit, name, how, change));
 }
 
 /** Whether somebody may sign in as both. A group without an issuer belongs to the issuer that the dashboard asks. */
@@ -123,18 +129,18 @@ async function wasGiven({ database }: AdminContext, name: string): Promise<boole
 }
 
 /**
- * Gives a person rights, beside those that they have. A right that they have in the very place ends as this one does, but
- * a person changes only what they gave.
+ * What it would do to give a person rights, beside those that they have. A right that they have in the very place ends
+ * as this one does, but a person changes only what they gave.
  * @param endFrom - when it ends, if that is counted from a moment. If it is left out, never
  * @throws Refused `invalid` if it would have ended, `forbidden` if it is not theirs to give
  */
-export function grantRights(
+export function planGrant(
   admin: AdminContext,
   name: string,
   { endFrom, ...reach }: Reach & { readonly endFrom?: ((startMs: number) => number) | undefined },
   how: HowChanged = {},
-): Promise<PersonRecord> {
-  return changeRights(admin, name, reach, how, ({ held, rights, places, at }) => {
+): Promise<PersonPlan> {
+  const change = ({ held, rights, places, at }: RightsChange) => {
     const until = endFrom?.(at);
     if (until !== undefined && until <= at) {
       throw new Refused("invalid", `${formatTime(until)} is past: the rights would have ended already.`);
@@ -152,7 +158,8 @@ export function grantRights(
       return { ...one, environments: one.environments & ~taken };
     });
     return [...kept, ...given];
-  });
+  };
+  return planRights(admin, name, reach, how, true, change);
 }
 
 /** Who gives what this person gives. */
@@ -161,13 +168,13 @@ function givenBy({ rights, entries }: AdminContext): Pick<Holding, "by"> {
 }
 
 /**
- * Takes rights from a person. What was deleted is named by its id, as lists show it.
- * @throws Refused as {@link grantRights}; `invalid` to take from one project what the person may do in all
+ * What it would do to take rights from a person. What was deleted is named by its id, as lists show it.
+ * @throws Refused as {@link planGrant}; `invalid` to take from one project what the person may do in all
  */
-export function revokeRights(admin: AdminContext, name: string, reach: Reach, how: HowChanged = {}) {
+export function planRevocation(admin: AdminContext, name: string, reach: Reach, how: HowChanged = {}) {
   const change = ({ held, rights, places }: RightsChange) =>
     places.reduce((left, place) => without(name, left, rights, place), ofOneRight(held));
-  return changeRights(admin, name, reach, how, change, ({ holdings }) => holdings);
+  return planRights(admin, name, reach, how, false, change, ({ holdings }) => holdings);
 }
 
 /** The same rights, with one right in each holding. */
@@ -183,14 +190,15 @@ type RightsChange = {
   readonly at: number;
 };
 
-async function changeRights(
+async function planRights(
   admin: AdminContext,
   name: string,
   reach: Reach,
   how: HowChanged,
+  gives: boolean,
   change: (asked: RightsChange) => readonly Holding[],
   named: (person: Person) => readonly Holding[] = () => [],
-): Promise<PersonRecord> {
+): Promise<PersonPlan> {
   requireGrant(admin);
   const rights = requireMembers("right", everyRight, reach.rights);
   const { persons } = await readPersons(admin, how);
@@ -200,10 +208,13 @@ async function changeRights(
   );
   const places = await placesIn(admin, found, reach, named(found));
   const permits = places.map((place) => requirePermitToGive(admin, place));
-  return changePerson(admin, permits, name, how, (before, _, at) => {
+  const become: PersonChange = (before, _, at) => {
     const person = requirePerson(before, name);
     return { ...person, holdings: merged(change({ held: person.holdings, rights, places, at })) };
-  });
+  };
+  const plan = await planPerson(admin, permits, name, how, become, gives);
+  const project = places.map(({ organizationId, projectId }) => projectId ?? organizationId).join();
+  return { ...plan, seen: { ...plan.seen, project } };
 }
 
 /** @throws Refused `forbidden` for somebody who may give rights nowhere */
@@ -213,9 +224,9 @@ function requireGrant({ rights }: AdminContext): void {
   throw new Refused("forbidden", words);
 }
 
-/** Removes a person with all their rights. */
-export async function removePerson(admin: AdminContext, name: string, how: HowChanged = {}): Promise<PersonRecord> {
-  return changePerson(admin, Permit.operator(admin), name, how, () => undefined);
+/** What it would do to remove a person with all their rights. */
+export async function planRemoval(admin: AdminContext, name: string, how: HowChanged = {}): Promise<PersonPlan> {
+  return planPerson(admin, Permit.operator(admin), name, how, () => undefined);
 }
 
 /**
@@ -359,39 +370,41 @@ function accessOf(
 async function readPersons(admin: AdminContext, { asTheyAre }: HowChanged = {}): Promise<PersonsAt> {
   if (!asTheyAre) return new RosterWatch().current(admin);
   Permit.operator(admin);
-  return { persons: (await newestSealed(admin))?.persons ?? [], at: await clockOf(admin.database) };
+  const { persons = [], version = 0 } = (await newestSealed(admin)) ?? {};
+  return { persons, version, at: await clockOf(admin.database) };
 }
 
 /** What a person becomes; undefined if they are removed. */
 type PersonChange = (before: Person | undefined, others: readonly Person[], at: number) => Person | undefined;
 
 /**
- * Writes the next version. The lane's head is locked first, so that of two changes at once the later sees the earlier.
- * @returns the person as they are now, or were, as far as the caller is shown them
+ * What it would do to write the next version. In a transaction the lane's head is locked first, so that of two changes at
+ * once the later sees the earlier. What gives or leaves a right is for the list that somebody saw; what only takes is done
+ * whatever else has changed, so that nobody can hold it up.
  */
-async function changePerson(
+async function planPerson(
   admin: AdminContext,
   permits: Permit | readonly Permit[],
   name: string,
   how: HowChanged,
   change: PersonChange,
-): Promise<PersonRecord> {
-  const recordOf = async (admin: AdminContext, { before, after, at }: Awaited<ReturnType<typeof changed>>) => {
-    const person = [...after, ...before].find((one) => one.name === name);
-    return shown(await slugsOf(admin), asSeen(admin, requirePerson(person, name)), at);
-  };
-  if (how.isDry) return recordOf(admin, await changed(admin, name, how, change));
-  return writing(admin, permits, async (admin) => {
-    await lockCommands(admin);
-    const found = await changed(admin, name, how, change);
-    const { before, after, at } = found;
-    const listing = encodePersons(after);
-    if (Buffer.byteLength(listing) > listingBytesMax) {
-      throw new Refused("bound", `The persons and their rights take more than ${listingBytesMax / 1024} KiB.`);
-    }
-    const slugs = await slugsOf(admin);
+  gives = false,
+): Promise<PersonPlan> {
+  if (admin.isWithin) await lockCommands(admin);
+  const { before, after, at, version } = await changed(admin, name, how, change);
+  const listing = encodePersons(after);
+  if (Buffer.byteLength(listing) > listingBytesMax) {
+    throw new Refused("bound", `The persons and their rights take more than ${listingBytesMax / 1024} KiB.`);
+  }
+  const slugs = await slugsOf(admin);
+  const found = requirePerson(
+    [...after, ...before].find((one) => one.name === name),
+    name,
+  );
+  const person = shown(slugs, asSeen(admin, found), at);
+  const apply = () => {
     const differ = [...new Set([...before, ...after].map((one) => one.name))]
-      .map((one) => [before, after].map((all) => all.find((person) => person.name === one)))
+      .map((one) => [before, after].map((all) => all.find(({ name }) => name === one)))
       .filter(([old, now]) => old !== now);
     const lines = (one: Person | undefined) => (one === undefined ? [] : linesOf(shown(slugs, one, at)));
     const [old, now] = [0, 1].map((at) => differ.flatMap((one) => lines(one[at]))) as [string[], string[]];
@@ -401,13 +414,18 @@ async function changePerson(
       deleted: old.filter((line) => !now.includes(line)),
     };
     const others = differ.map(([old, now]) => (now ?? old)?.name as string).filter((one) => one !== name);
-    return [await recordOf(admin, found), [{ ...(await writeRoster(admin, listing, name, ...others)), write }]];
-  });
+    return writing(admin, permits, async (admin) => [
+      person,
+      [{ ...(await writeRoster(admin, listing, name, ...others)), write }],
+    ]);
+  };
+  const leaves = gives || how.given === "kept";
+  return { seen: { person: name, ...(leaves && { people: version }) }, person, apply };
 }
 
 /** All persons before and after a change of one, by name, with what becomes of what that one gave. */
 async function changed(admin: AdminContext, name: string, how: HowChanged, change: PersonChange) {
-  const { persons: before, at } = await readPersons(admin, how);
+  const { persons: before, version, at } = await readPersons(admin, how);
   const old = before.find((one) => one.name === name);
   const others = before.filter((one) => one !== old);
   const now = change(old, others, at);
@@ -416,7 +434,7 @@ async function changed(admin: AdminContext, name: string, how: HowChanged, chang
   requireMayChange(admin, before, all);
   const after = await settled(admin, name, how, all, at);
   requireMayChange(admin, before, after);
-  return { before, after: after.toSorted((a, b) => (a.name < b.name ? -1 : 1)), at };
+  return { before, after: after.toSorted((a, b) => (a.name < b.name ? -1 : 1)), version, at };
 }
 
 /** A person to whom nothing was given by somebody who is removed: the name may be another's later. */
@@ -442,7 +460,7 @@ async function settled(
   if (given === undefined) {
     const slugs = await slugsOf(admin);
     const lines = lost.map((one) => lineOf(one.name, shownRights(slugs, [one.right], at)[0] as RightsInPlace));
-    const words = `${name} gave what then nobody answers for: ${listed(lines)}. Say what becomes of it: --keep-given leaves it, as given by you, and --with-given takes it away.`;
+    const words = `${name} gave what then nobody answers for: ${listed(lines)}. Say what becomes of it: leave it, as given by you (--keep-given), or take it away, too (--with-given).`;
     throw new Refused("invalid", words, { field: "given" });
   }
   return persons.map((person) => {

@@ -25,7 +25,7 @@ import { everyKind } from "../../kinds/kind.ts";
 import { findProject } from "../desk/projects.ts";
 import { findKeys } from "../keys/found-keys.ts";
 import { identifyKeys, requireSeesKeys } from "../keys/keys.ts";
-import { personPath } from "../persons/page.tsx";
+import { personPath } from "../persons/rights-form.tsx";
 import { find, type Hit, type SearchResult, whatIs } from "./find.ts";
 import { actionsOf } from "./grid.tsx";
 import { firstKind, pathOf, recentMax, recentProjects } from "./page.tsx";

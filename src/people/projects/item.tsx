@@ -39,8 +39,8 @@ import { remarkColumns } from "../editing/remarks.ts";
 import { type ItemHistory, listItemHistory } from "../history/history.ts";
 import { keyNames, listAccess } from "../keys/keys.ts";
 import { type Gets, personGets } from "../keys/readers.ts";
-import { personPath } from "../persons/page.tsx";
 import { personsWithAccess } from "../persons/persons.ts";
+import { personPath } from "../persons/rights-form.tsx";
 import { type ComparedItem, compareEnvironments } from "./comparison.ts";
 import { requireKind } from "./grid.tsx";
 

@@ -1,0 +1,185 @@
+/** The list of persons, and the page that gives and takes rights: what it would do, then exactly that. */
+import { expect, test } from "bun:test";
+import { addPerson, showPerson } from "../../src/people/persons/persons.ts";
+import { clockOf } from "../../src/store/database.ts";
+import { listAudit } from "../support/audit.ts";
+import { type Fields, personsVisitor, tableOf, type Visitor, visitorOf } from "../support/pages.ts";
+import { grantRights } from "../support/plans.ts";
+import { stored } from "../support/rows.ts";
+import { describeBoth, type World } from "../support/world.ts";
+
+const issuer = "https://id.example";
+const hourMs = 3_600_000;
+
+/** An organization with somebody who may give rights in `web`, somebody who gets them, and somebody who only sees. */
+async function furnish(w: World) {
+  const { organization, where } = await w.place();
+  const { slug } = organization;
+  await w.project(organization, "api");
+  const [lead, ben, eve] = ["lead", "ben", "eve"].map((one) => `${one}-${slug}`) as [string, string, string];
+  for (const one of [lead, ben, eve]) {
+    await addPerson(w.admin, { name: one, organization: slug, signIn: { issuer, subject: one } });
+  }
+  const inWeb = { projects: ["web"], environments: null };
+  await grantRights(w.admin, lead, { rights: ["see", "write", "grant"], ...inWeb });
+  await grantRights(w.admin, eve, { rights: ["see"], ...inWeb });
+  const as = (subject: string) => personsVisitor(w, { issuer, subject });
+  return { slug, where, lead, ben, eve, as };
+}
+
+type Asked = Readonly<Record<"deed", string>> & Fields;
+
+/** The page that shows what a change would do, the form on it, and the text of both. */
+async function shownTo(visitor: Visitor, name: string, asked: Asked) {
+  const pairs = Object.entries(asked).flatMap(([field, values]) =>
+    [values].flat().map((one): [string, string] => [field, String(one)]),
+  );
+  const { status, html } = await visitor.page(`/persons/${name}?${new URLSearchParams(pairs)}`);
+  const then = html.slice(html.indexOf('<div id="then">'));
+  const hidden = [...then.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)];
+  const named = Map.groupBy(hidden, ([, field = ""]) => field);
+  const fields = Object.fromEntries([...named].map(([field, all]) => [field, all.map(([, , value = ""]) => value)]));
+  const text = then.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ");
+  const send = (more: Fields = {}) => visitor.send(`/persons/${name}/rights`, { ...fields, ...more });
+  return { status, text, fields, send, isForm: then.includes(`action="/persons/${name}/rights"`) };
+}
+
+const rightsOf = async (w: World, name: string) =>
+  (await showPerson(w.admin, name)).rights.map(({ rights, environments, by }) => [
+    rights.join(),
+    environments.join(),
+    by,
+  ]);
+
+describeBoth("the page of people", (w) => {
+  test("lists the persons with what each can do, for whoever may give rights", async () => {
+    const { slug, where, lead, eve, as } = await furnish(w);
+    const caption = /^The persons and their rights/;
+    const of = async (visitor: Visitor) => tableOf((await visitor.page("/persons")).html, caption) ?? [];
+    const seen = { Name: eve, Org: slug, Rights: `see in ${where}, every environment` };
+    for (const visitor of [await visitorOf(w), as(lead)]) {
+      expect((await of(visitor)).find(({ Name }) => Name === eve)).toMatchObject(seen);
+      expect((await visitor.page("/")).html).toContain('href="/persons"');
+    }
+    expect((await of(as(lead))).map(({ Name }) => Name).sort()).toEqual([`ben-${slug}`, eve, lead]);
+    expect([(await as(eve).page("/persons")).status, (await as(eve).page("/")).html.includes('"/persons"')]).toEqual([
+      404,
+      false,
+    ]);
+  });
+
+  test("says what somebody could do then, and gives exactly that, for hours and on record", async () => {
+    const { where, lead, ben, as } = await furnish(w);
+    const visitor = as(lead);
+    const asked = { deed: "give", place: where, lasts: "for 4 hours" };
+    const reach = { rights: ["see", "write"], environments: ["staging", "production"] };
+    const shown = await shownTo(visitor, ben, { ...asked, ...reach });
+    expect(shown.text).toContain(`${ben} could then: see,write in ${where}, staging,production, until 20`);
+    expect(shown.text).toContain(`given by ${lead}`);
+    const before = await stored(w);
+    const unsure = await shown.send();
+    expect([unsure.status, unsure.field, await stored(w)]).toEqual([400, "again", before]);
+    const earliest = await clockOf(w.admin.database);
+    const done = await shown.send({ again: ben });
+    expect(done).toEqual({ status: 200, to: `/persons/${ben}` });
+    expect((await visitor.page(`/persons/${ben}`)).html).toContain(`${ben} may now:`);
+    expect(await rightsOf(w, ben)).toEqual([["see,write", "staging,production", lead]]);
+    const began = ((await showPerson(w.admin, ben)).rights[0]?.until ?? 0) - 4 * hourMs;
+    expect([began >= earliest, began <= (await clockOf(w.admin.database))]).toEqual([true, true]);
+    const [entry] = await listAudit(w.admin, { actions: ["people.write"], limit: 1 });
+    expect(entry).toMatchObject({ actor: { name: lead, from: { issuer } }, names: [expect.any(String), ben] });
+    // Without the script, too.
+    const taking = await shownTo(visitor, ben, { ...asked, ...reach, deed: "take", environments: "staging" });
+    const plain = await visitor.submit(`/persons/${ben}/rights`, taking.fields);
+    expect([plain.status, plain.headers.get("location")]).toEqual([303, `/persons/${ben}`]);
+    expect(await rightsOf(w, ben)).toEqual([["see,write", "production", lead]]);
+  });
+
+  test("gives nothing if the list has changed since, and takes all the same", async () => {
+    const { where, lead, ben, eve, as } = await furnish(w);
+    await grantRights(w.admin, ben, { rights: ["see"], projects: ["web"], environments: ["staging"] });
+    const asked = { deed: "give", rights: "write", place: where, environments: "staging", lasts: "for good" };
+    const giving = await shownTo(as(lead), ben, asked);
+    const taking = await shownTo(as(lead), ben, { ...asked, deed: "take", rights: "see" });
+    await grantRights(w.admin, eve, { rights: ["write"], projects: ["web"], environments: null });
+    const refused = await giving.send();
+    expect(refused).toMatchObject({
+      status: 409,
+      error: expect.stringContaining("Nothing was done: look at it again"),
+    });
+    expect((await taking.send()).status).toBe(200);
+    expect(await rightsOf(w, ben)).toEqual([]);
+  });
+
+  test("refuses what is not theirs to give, and has the filled-in command for somebody else", async () => {
+    const { slug, where, lead, ben, eve, as } = await furnish(w);
+    const asked = { deed: "give", rights: "reveal", place: where, environments: "staging", lasts: "for 1 hour" };
+    const beyond = await shownTo(as(lead), ben, asked);
+    const command = `keyhole person grant ${ben} reveal --project ${where} --env staging --until 1h`;
+    expect([beyond.text.includes("You do not have the right to reveal there"), beyond.isForm]).toEqual([true, false]);
+    expect(beyond.text).toContain(command);
+    const more = await shownTo(as(lead), ben, { ...asked, rights: "see", place: slug });
+    expect([more.text.includes(`--org ${slug} --all-projects --env staging`), more.isForm]).toEqual([true, false]);
+    const none = await shownTo(as(lead), ben, { ...asked, rights: [] });
+    expect([none.text.includes("Choose at least one right"), none.isForm]).toEqual([true, false]);
+    // Who may not give any sees the persons that their places have.
+    const ask = await shownTo(as(eve), lead, { ...asked, rights: "write" });
+    expect([ask.status, ask.isForm, ask.text.includes(`person grant ${lead} write --project ${where}`)]).toEqual([
+      200,
+      false,
+      true,
+    ]);
+    const before = await stored(w);
+    const fields = { ...asked, rights: "write", person: lead, people: 1, project: "x" };
+    expect((await as(eve).send(`/persons/${lead}/rights`, fields)).status).toBe(404);
+    expect((await as(lead).send(`/persons/${ben}/rights`, { deed: "remove", again: ben })).status).toBe(403);
+    expect(await stored(w)).toBe(before);
+  });
+
+  /** Somebody who gave `ben` a right, and is about to lose the right to give. */
+  const given = async () => {
+    const place = await furnish(w);
+    const { where, lead, ben, as } = place;
+    const asked = { rights: "see", place: where, environments: "staging", lasts: "for good" };
+    expect((await (await shownTo(as(lead), ben, { deed: "give", ...asked })).send()).status).toBe(200);
+    expect(await rightsOf(w, ben)).toEqual([["see", "staging", lead]]);
+    return { ...place, visitor: await visitorOf(w), losing: { ...asked, deed: "take", rights: "grant" } };
+  };
+  const words = { keep: "leave it, as given by you", take: "take it away, too" };
+
+  test.each([
+    ["leaves it", words.keep, [["see", "staging", null]]],
+    ["takes it away", words.take, []],
+  ])("names what somebody gave who loses rights or is removed, and %s", async (_, choice, left) => {
+    const { where, lead, ben, visitor, losing } = await given();
+    const shown = await shownTo(visitor, lead, losing);
+    expect(shown.text).toContain(`${lead} gave what then nobody answers for: ${ben} see ${where} staging`);
+    for (const one of Object.values(words)) expect(shown.text).toContain(one);
+    const before = await stored(w);
+    expect([(await shown.send()).status, await stored(w)]).toEqual([400, before]);
+    expect((await shown.send({ given: choice })).status).toBe(200);
+    expect(await rightsOf(w, ben)).toEqual(left);
+    expect(await rightsOf(w, lead)).toContainEqual(["see,write", "development,staging,production", null]);
+
+    const again = await given();
+    const leaving = await shownTo(again.visitor, again.lead, { deed: "remove" });
+    expect(leaving.text).toContain(`${again.lead} gave what then nobody answers for`);
+    expect((await leaving.send({ given: choice })).field).toBe("again");
+    expect(await leaving.send({ given: choice, again: again.lead })).toEqual({ status: 200, to: "/persons" });
+    expect(await rightsOf(w, again.ben)).toEqual(left);
+    await expect(showPerson(w.admin, again.lead)).rejects.toMatchObject({ kind: "not_found" });
+  });
+
+  test("leaves what somebody gave only as it was shown", async () => {
+    const { where, lead, ben, eve, visitor, as, losing } = await given();
+    const shown = await shownTo(visitor, lead, losing);
+    const asked = { rights: "write", place: where, environments: "staging", lasts: "for good" };
+    expect((await (await shownTo(as(lead), eve, { deed: "give", ...asked })).send()).status).toBe(200);
+    expect((await shown.send({ given: words.keep })).status).toBe(409);
+    expect((await shown.send({ given: words.take })).status).toBe(200);
+    expect([await rightsOf(w, ben), await rightsOf(w, eve)]).toEqual([
+      [],
+      [["see", "development,staging,production", null]],
+    ]);
+  });
+});
