@@ -200,8 +200,6 @@ describeBoth("the page of one item", (w, _, once) => {
     const after = await shown();
     expect(machines(after)).toEqual(before);
     expect(after["Who read it last"]).toContain("ann@host: 101 times in 30 days, last TIME");
-    // Machines' reads alone are in the chart, which says in words what it shows.
-    expect(after["Reads by machines"]).toMatch(/ 3 in 30 days, at most [123] a day$/);
     expect(after["Who can read it"]?.match(/key \S+ \(id [\w-]+…\)/g)).toHaveLength(2);
     w.clock.nowMs = Date.now() + 31 * 86_400_000;
     expect((await shown(await visitorOf(w)))["Who read it last"]).toBe("ann@host, TIME");

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { Cut } from "../../src/core/cut.ts";
-import { environments } from "../../src/core/names.ts";
+import { dayMs, environments } from "../../src/core/names.ts";
 import {
   Actions,
   Ago,
@@ -42,8 +42,8 @@ import {
   Word,
 } from "../../src/dashboard/parts/parts.tsx";
 import type { Shown } from "../../src/dashboard/parts/route.ts";
-import { Chart, ReadsLately } from "../../src/people/audit/audit-counts.tsx";
-import { countLately } from "../../src/people/audit/reads.ts";
+import { Chart } from "../../src/people/audit/audit-counts.tsx";
+import { AuditCounts, spanOf } from "../../src/people/audit/reads.ts";
 import { CopyInRows } from "../../src/people/projects/grid.tsx";
 import { Reveal } from "../../src/people/projects/item.tsx";
 
@@ -161,8 +161,6 @@ export function partsPage(now: number): Shown {
             facts={{
               Note: "Made at the provider, rotated by ops.",
               "Who can read it": <Named thing={{ id: "c", name: "ci" }} type="key" />,
-              "Reads by machines": <ReadsLately counts={counted(now)} />,
-              "Reads by nobody": <ReadsLately counts={countLately(now).counts} />,
               "A long one": long,
             }}
           />
@@ -180,7 +178,7 @@ export function partsPage(now: number): Shown {
         </Part>
         <Part of="Charts">
           <Chart counts={counted(now)} isOfAll />
-          <Chart counts={countLately(now).counts} isOfAll={false} />
+          <Chart counts={new AuditCounts(spanOf(now, {}))} isOfAll={false} />
         </Part>
         <Part of="Tables">
           <Table
@@ -248,11 +246,12 @@ function isMissing(name: string, environment: string): boolean {
 
 /** Reads of a month: the same on each day of it, but for a few. */
 function counted(now: number) {
-  const { counts, sinceAt } = countLately(now);
+  const sinceAt = now - 30 * dayMs;
+  const counts = new AuditCounts(spanOf(now, { sinceAt }));
   const entry = { action: "variables.read", names: [], actor: { type: "key", id: "0" } };
   for (let day = 29; day > 0; day -= 1) {
     for (let read = 0; read < ((day * 7) % 5) + 1; read += 1) {
-      counts.add({ ...entry, time: sinceAt + day * 86_400_000 } as never);
+      counts.add({ ...entry, time: sinceAt + day * dayMs } as never);
     }
   }
   return counts;

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { Fragment, h } from "preact";
 import { renderToString } from "preact-render-to-string";
 import type { AuditRecord } from "../../src/people/audit/audit.ts";
-import { Chart, ReadsLately, Who } from "../../src/people/audit/audit-counts.tsx";
+import { Chart, Who } from "../../src/people/audit/audit-counts.tsx";
 import { AuditCounts, countedMax, spanOf } from "../../src/people/audit/reads.ts";
 
 const hourMs = 3_600_000;
@@ -102,19 +102,6 @@ test("the newest 10,000 are counted, and the bars begin with the oldest of them"
   const textsOf = (pattern: RegExp) => [...html.matchAll(pattern)].map(([, text]) => text);
   expect(textsOf(/<td[^>]*>(?:<a[^>]*>)?([\d,]+)</g)).toEqual(["10000"]);
   expect(textsOf(/<title>[^<]*: ([\d,]+) reads?</g)).toEqual(["2,799", "3,600", "3,600", "1"]);
-});
-
-test("reads of 30 days are a bar each day, whose words say when some are missing", () => {
-  const spanned = () => new AuditCounts(spanOf(noon, { sinceAt: noon - 30 * dayMs }));
-  const entries = Array.from({ length: 1200 }, (_, at) => entry(noon - (at % 3) * dayMs));
-  entries.sort((a, b) => b.time - a.time);
-  const counts = countedOf(entries, spanned());
-  const lately = () => renderToString(h(Fragment, null, ReadsLately({ counts })));
-  expect(lately().match(/<rect/g)).toHaveLength(3);
-  expect(lately().replace(/<[^>]*>|\S*Z: \d+ reads?/g, "")).toBe(" 1,200 in 30 days, at most 400 a day");
-  counts.isWhole = false;
-  expect(lately()).toContain('role="img" aria-label="Reads per day: the last 1,200 in 3 days, at most 400 a day"');
-  expect(renderToString(h(Fragment, null, ReadsLately({ counts: spanned() })))).toContain("none in 30 days");
 });
 
 test("entries with very many names are counted up to 300,000 names", () => {

@@ -5,7 +5,7 @@ import { formatTime } from "../../core/words/text.ts";
 import { Ago, type Cells, counted, Moment, Named, Table, type Thing } from "../../dashboard/parts/parts.tsx";
 import { withQuery } from "../../dashboard/parts/paths.ts";
 import { personText } from "../../record/entry.ts";
-import { type AuditCounts, countedDays, type Doings, units } from "./reads.ts";
+import { type AuditCounts, type Doings, units } from "./reads.ts";
 import { EnvironmentOf, Names } from "./sentence.tsx";
 
 const [barWidth, chartHeight] = [20, 80];
@@ -58,21 +58,6 @@ function Bars({ bars, label }: { readonly bars: AuditCounts["bars"]; readonly la
           ),
       )}
     </svg>
-  );
-}
-
-/** Reads by machines in the last {@link countedDays}, as small bars and in words. */
-export function ReadsLately({ counts }: { readonly counts: AuditCounts }) {
-  const { bars, isWhole, reads } = counts;
-  if (reads === 0) return <span class="quiet">none in {isWhole ? `${countedDays} days` : "what could be read"}</span>;
-  const most = Math.max(...bars.map(({ count }) => count)).toLocaleString("en");
-  const all = reads.toLocaleString("en");
-  const sum = isWhole ? `${all} in ${countedDays} days` : `the last ${all} in ${counted(bars.length, "day")}`;
-  const words = `${sum}, at most ${most} a day`;
-  return (
-    <span class="lately">
-      <Bars bars={bars} label={`Reads per day: ${words}`} /> {words}
-    </span>
   );
 }
 

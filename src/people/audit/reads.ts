@@ -5,7 +5,7 @@ import type { AuditRecord } from "./audit.ts";
 
 const hourMs = 3_600_000;
 
-/** The days for which reads of one thing are counted: people's looks at it move no number. */
+/** The days for which reads of one thing are counted. */
 export const countedDays = 30;
 
 /** The most entries that are counted, and the most names in them: more would keep a page waiting. */
@@ -49,12 +49,6 @@ export type Doings = Pick<AuditRecord, "actor" | "organization" | "project" | "e
   /** When they did it last. */
   readonly lastAt: number;
 };
-
-/** What counts the entries of the last {@link countedDays}, and when these begin. */
-export function countLately(now: number) {
-  const sinceAt = now - countedDays * dayMs;
-  return { sinceAt, counts: new AuditCounts(spanOf(now, { sinceAt })) };
-}
 
 /** Counts entries that come newest first. */
 export class AuditCounts {

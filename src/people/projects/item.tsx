@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { Cut } from "../../core/cut.ts";
-import { type Environment, environments } from "../../core/names.ts";
+import { dayMs, type Environment, environments } from "../../core/names.ts";
 import { Refused, unlessRefused } from "../../core/refused.ts";
 import { lookalikes } from "../../core/words/lookalikes.ts";
 import { joined } from "../../core/words/text.ts";
@@ -30,9 +30,9 @@ import { kindPages } from "../../kinds/pages.ts";
 import { descriptorOf } from "../../kinds/people.ts";
 import { nameInPersonText } from "../../record/entry.ts";
 import { type AuditRecord, findNewest, listAudit } from "../audit/audit.ts";
-import { ReadsLately, thingOf, whoOf } from "../audit/audit-counts.tsx";
+import { thingOf, whoOf } from "../audit/audit-counts.tsx";
 import { Damaged } from "../audit/operations.ts";
-import { type AuditCounts, countedDays, countedMax, countLately } from "../audit/reads.ts";
+import { countedDays, countedMax } from "../audit/reads.ts";
 import { seenOf } from "../desk/plan.ts";
 import { findProject } from "../desk/projects.ts";
 import { remarkColumns } from "../editing/remarks.ts";
@@ -111,7 +111,7 @@ function Card(
     readonly history: ItemHistory;
     readonly gets: (what: Gets, machinesOnly?: true) => readonly ComponentChildren[];
     /** Undefined in an environment whose reads this person may not know. */
-    readonly reads: { readonly readers: readonly ComponentChildren[]; readonly counts: AuditCounts } | undefined;
+    readonly reads: readonly ComponentChildren[] | undefined;
     /** Whether they may know those of each environment: a read may be of all three at once. */
     readonly isWholeAudit: boolean;
   },
@@ -150,8 +150,7 @@ function Card(
           "Who read it last":
             isThere &&
             reads &&
-            some(reads.readers, `Nobody, as far as ${isWholeAudit ? "the audit goes back" : "you may know"}.`),
-          "Reads by machines": isThere && reads && reads.counts.reads > 0 && <ReadsLately counts={reads.counts} />,
+            some(reads, `Nobody, as far as ${isWholeAudit ? "the audit goes back" : "you may know"}.`),
           "Earlier values": earlier.length > 0 && <Earlier {...props} rows={earlier} />,
         }}
       />
@@ -240,7 +239,7 @@ function Earlier(
 async function readsOf({ admin, where }: Visit, kind: string, name: string) {
   const actions = descriptorOf(kind).actions.filter((action) => /\.(?:read|reveal)$/.test(action));
   const filter = { project: where, wholeName: name, actions };
-  const { sinceAt } = countLately(admin.now());
+  const sinceAt = admin.now() - countedDays * dayMs;
   const damaged = new Damaged(admin);
   const lately = listAudit(admin, { ...filter, sinceAt, limit: countedMax }, damaged.note);
   // No entry names it if it is not found.
@@ -260,9 +259,6 @@ async function readsOf({ admin, where }: Visit, kind: string, name: string) {
     // Two keys of one name are two readers.
     const byReader = Map.groupBy(reads, (one) => thingOf(one, names).id);
     const atLeast = before === undefined ? "" : "at least ";
-    const { counts } = countLately(admin.now());
-    for (const one of there) counts.add(one);
-    counts.isWhole = before === undefined && damaged.problem === undefined;
     const readers = [...byReader.values()].map((all) => (
       <>
         {(there.length > 0 ? who : whoOf(reads, names))(all[0] as AuditRecord)}
@@ -271,7 +267,7 @@ async function readsOf({ admin, where }: Visit, kind: string, name: string) {
       </>
     ));
     const unread = damaged.problem && <Prose>{damaged.problem.message}</Prose>;
-    return { readers: [...readers, there.length > 0 && before, unread].filter(Boolean), counts };
+    return [...readers, there.length > 0 && before, unread].filter(Boolean);
   };
 }
 
