@@ -6,7 +6,7 @@
  *
  * It ends with 1 if a proof does not hold, and says how to try that one again.
  */
-import { copyFileSync, cpSync, existsSync, mkdirSync, symlinkSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
@@ -53,6 +53,10 @@ const scratch = makeScratch();
 process.env["TMPDIR"] = scratch.folder;
 for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 const cluster = queue.some(({ on }) => on) ? await startPostgres(say) : undefined;
+/** The copies share the packages, except for those that a proof edits. */
+const ownPackages = new Set(
+  queue.flatMap(({ edits }) => edits.map(([path]) => /^node_modules\/([^/]+)/.exec(path)?.[1])),
+);
 const isOfProgram = ({ fails: [file] }: Proof) => file.startsWith("blackbox/");
 const program = join(scratch.folder, "keyhole");
 if (queue.some(isOfProgram)) copyFileSync(builtBinary(), program);
@@ -110,14 +114,20 @@ async function runIntact(proof: Proof, trial: Trial) {
   return { outcome, tookMs: performance.now() - fromMs };
 }
 
-/** All that is not ignored. The copies share the packages. */
+/** All that is not ignored, on the commit that is checked out. */
 function copyTo(folder: string): string {
+  git("clone", "--quiet", "--shared", "--no-checkout", root, folder);
   for (const file of git("ls-files", "-co", "--exclude-standard", "-z").split("\0").filter(Boolean)) {
     if (!existsSync(join(root, file))) continue; // it was deleted
     mkdirSync(dirname(join(folder, file)), { recursive: true });
     cpSync(join(root, file), join(folder, file), { verbatimSymlinks: true });
   }
-  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+  mkdirSync(join(folder, "node_modules"));
+  for (const name of readdirSync(join(root, "node_modules"))) {
+    const [from, to] = [root, folder].map((one) => join(one, "node_modules", name)) as [string, string];
+    if (ownPackages.has(name)) cpSync(from, to, { recursive: true });
+    else symlinkSync(from, to);
+  }
   return folder;
 }
 

@@ -42,6 +42,10 @@ onBoth("an upgrade", (dialect) => {
     site = await furnish(await makeSite(dialect), { production: { TOKEN: "kept" } });
     key = await site.key("--org", "acme");
     server = await site.serve({ env: { KEYHOLE_OPS_PORT: "0" } });
+    for (const use of dialect === "postgres" ? uses : []) {
+      await site.sql(`create role ${roles[use]} login password 'of-a-test'`);
+      await site.json(["db", "grants", "--for", use, "--role", roles[use] as string, "--apply"]);
+    }
   });
   afterAll(async () => {
     if (dialect === "postgres") {
@@ -119,10 +123,6 @@ onBoth("an upgrade", (dialect) => {
 
   if (dialect === "postgres") {
     test("needs the owner of the tables", async () => {
-      for (const use of uses) {
-        await site.sql(`create role ${roles[use]} login password 'of-a-test'`);
-        await site.json(["db", "grants", "--for", use, "--role", roles[use] as string, "--apply"]);
-      }
       const url = new URL(site.env["DATABASE_URL"] ?? "");
       Object.assign(url, { username: roles["serve"], password: "of-a-test" });
       const of = { DATABASE_URL: url.href };

@@ -3,6 +3,7 @@ import { environments } from "../../src/core/names.ts";
 import { putFile } from "../../src/kinds/files/write.ts";
 import { contentAssociatedData } from "../../src/seal/associated-data.ts";
 import { seal } from "../../src/seal/envelope.ts";
+import { sealSet } from "../../src/seal/new-set.ts";
 import { MemoryBudget } from "../../src/serve/limit/budget.ts";
 import { expectRefusal, firstOf, headersOf, onRecord, requestOf, tagged, usualHeaders } from "../support/answer.ts";
 import { deleteFile } from "../support/delete.ts";
@@ -163,6 +164,20 @@ describeBoth("GET /files", (w, _, once) => {
       expect(await counted([143, 143, 143, 143, 143, 143, 142])).toBe(200);
       expect(await counted([143, 143, 143, 143, 143, 143, 143])).toBe(422);
       expect(await counted([1001, 0, 0, 0, 0, 0, 0])).toBe(422);
+    });
+
+    once("1001 files of one environment are refused, whatever SQL made of the counts", async () => {
+      const files = [{ path: "a", environments: ["staging"], content: "x" }];
+      const { organization, project, key } = await w.place({ files, key: reader });
+      const [row] = await w.sql`select version from sets
+        where project_id = ${project.id} and kind = 'files' and environment = 'staging'`;
+      const of = { organizationId: organization.id, projectId: project.id, slug: "web", kind: "files" };
+      const set = { ...of, environment: "staging", version: Number(row?.["version"]) };
+      const listing = JSON.stringify(Array.from({ length: 1001 }, (_, at) => ({ path: `${at}` })));
+      const { listingMac } = sealSet(w.installation.systemKeys.listing, set, listing, null);
+      await w.sql`update sets set listing = ${listing}, listing_mac = ${listingMac}
+        where project_id = ${project.id} and kind = 'files' and environment = 'staging'`;
+      expect(await w.ask(staging, { key })).toMatchObject({ status: 422, json: { code: "too_many_items" } });
     });
 
     test("8 MiB of content are answered, and one byte more is refused before anything is decrypted", async () => {

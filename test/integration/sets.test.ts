@@ -362,19 +362,21 @@ async function openedBy(work: () => Promise<unknown>): Promise<Buffer[]> {
 
 describeOnce("the values of a set", (w) => {
   test("are zeroed once an answer was made of them, in every format, small or not", async () => {
-    const { key, setVariable } = await furnished(w);
+    const { key, setVariable, setAccount } = await furnished(w);
     for (const length of [1, 20_000]) {
       await setVariable("A", "x".repeat(length));
+      await setAccount("a", "x".repeat(length), "staging");
       const opened = await openedBy(async () => {
         for (const path of [
           ...below("/projects/web/variables?environment=staging", "", "&format=env", "&keys=A"),
           ...below("/secrets?project=web&environment=staging", "", "&format=env"),
+          "/projects/web/accounts?environment=staging",
         ]) {
           const answer = await w.client().ask(path, { key });
           expect(answer).toMatchObject({ status: 200, text: expect.stringContaining("x".repeat(length)) });
         }
       });
-      expect(opened).toHaveLength(5);
+      expect(opened).toHaveLength(6);
       for (const bytes of opened) expect(bytes.every((byte) => byte === 0)).toBe(true);
     }
   });

@@ -209,6 +209,19 @@ describeBoth("GET /projects/{slug}/variables", (w, _, once) => {
       expect(memory.bytesTaken).toEqual(none);
     });
 
+    once("that is waited for does not make an empty set of one that was deleted in that time", async () => {
+      const { key, project, sealed } = await webOf(w);
+      const memory = new MemoryBudget(undefined, 1.5 * sealed, 1.5 * sealed);
+      const { handle, ask } = counting(w, memory);
+      const one = await handle(requestOf(path, { key }));
+      const late = handle(requestOf(path, { key }));
+      expect((await ask("/organization", { key })).status).toBe(200); // the late one has been judged, too, and waits
+      await w.sql`delete from sets where project_id = ${project.id} and kind = 'variables' and environment = 'staging'`;
+      await one.text();
+      expect((await late).status).toBe(503);
+      expect(memory.bytesTaken).toEqual(none);
+    });
+
     test("that was waited for once is enough: the set is then fetched by one statement, as it is now", async () => {
       const { key, project, sealed } = await webOf(w);
       const memory = new MemoryBudget(undefined, 1.5 * sealed, 1.5 * sealed);

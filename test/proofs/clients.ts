@@ -611,4 +611,43 @@ export const clients: readonly Proof[] = [
     edits: [["src/client/testing.ts", 'one === "*" || one === etag', "one === etag"]],
     fails: ["integration/fake", "answers each request on the wire as the real server does, headers included"],
   },
+  {
+    promise: "The types of the npm package's answers are those of the API",
+    edits: [
+      [
+        "src/client/npm/answers.ts",
+        "export type SecretFile = {\n  readonly name: string;",
+        "export type SecretFile = {\n  readonly more?: string;\n  readonly name: string;",
+      ],
+    ],
+    fails: ["unit/types", "the compiler finds no error but these"],
+  },
+  {
+    promise: "The types of the API's answers are those of the npm package",
+    edits: [
+      ["src/serve/api/answers.ts", "  slug,\n  plan: Type.Enum(", "  slug: Type.Optional(slug),\n  plan: Type.Enum("],
+    ],
+    fails: ["unit/types", "the compiler finds no error but these"],
+  },
+  {
+    promise: "Ctrl-C reaches a server from npm once",
+    edits: [
+      [
+        ".ci/artifacts/keyhole.js",
+        'const fromTerminal = [0, 1, 2].some(isatty) ? ["SIGINT", "SIGQUIT"] : [];',
+        "const fromTerminal = [isatty].slice(1);",
+      ],
+    ],
+    fails: ["blackbox/release", "leaves Ctrl-C to the terminal: a server gets it once and drains"],
+  },
+  {
+    promise: "An upgrade of the Debian package keeps settings",
+    edits: [[".ci/artifacts/deb.ts", '  write("DEBIAN/conffiles", "/etc/keyhole/keyhole.env\\n");\n', ""]],
+    fails: ["blackbox/release", "keeps settings when it is upgraded and removed"],
+  },
+  {
+    promise: "A file of a release that was changed is refused, and a program",
+    edits: [["src/cli/version.ts", "listed.find(([, sum]) => sum === sha256)?.[2]", "listed.find(() => sha256)?.[2]"]],
+    fails: ["blackbox/release", "a program with one more byte, and a file from elsewhere, are not of the release"],
+  },
 ];

@@ -239,4 +239,103 @@ export const database: readonly Proof[] = [
     on: "PostgreSQL",
     hangs: true,
   },
+  {
+    promise: "A dead transaction does nothing on the next connection",
+    edits: [["node_modules/postgres/src/index.js", "        if (lost)\n          return q.reject(lost)\n", ""]],
+    fails: ["integration/database", "runs no statement of a dead transaction on the connection that follows"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "Of two primaries, a command takes the one whose commits pass",
+    edits: [
+      [
+        "src/installation/find-primary.ts",
+        "if (different.length === 1) return first;",
+        "if (different.length > 0) return first;",
+      ],
+    ],
+    fails: ["blackbox/two-primaries", "are told apart: a command goes to the one whose commits pass"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A command that waits for a commit says so, and ends",
+    edits: [
+      [
+        "src/store/postgres.ts",
+        "return watched(Promise.resolve(work(clients.client)), () => waitOf(server, name), servers.say, giveUp);",
+        "void [watched, waitOf, giveUp];\n    return Promise.resolve(work(clients.client));",
+      ],
+    ],
+    fails: ["blackbox/two-primaries", "and one alone whose standby is away keeps a command for 30 s"],
+    on: "PostgreSQL",
+    hangs: true,
+  },
+  {
+    promise: "A command does not wait for a lock for ever",
+    edits: [["src/store/postgres.ts", "admin: { ...everySession, lock_timeout: 30_000 },", "admin: everySession,"]],
+    fails: ["blackbox/two-primaries", "or somebody's lock keeps it"],
+    on: "PostgreSQL",
+    hangs: true,
+  },
+  {
+    promise: "One pool that finds the new primary moves all of them",
+    edits: [["src/store/postgres.ts", 'if (use !== "admin") servers.watch(', "if (use === undefined) servers.watch("]],
+    fails: ["blackbox/failover", "a primary that stands still is left by all pools at once"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "Deadlines do not count time in which the process stood still",
+    edits: [["src/core/deadline.ts", "wait.endsAtMs += lostMs;", "wait.endsAtMs += 0;"]],
+    fails: ["unit/deadline", "work that stood still with it has the rest of its time"],
+  },
+  {
+    promise: "A newer server serves no older tables",
+    edits: [
+      [
+        "src/serve/process/await-upgrade.ts",
+        "    if (error instanceof OlderTables) return error;\n    throw error;",
+        "    throw error;",
+      ],
+    ],
+    fails: ["blackbox/upgrade", "is waited for by servers and notaries of the newer version"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "No secret stays in the environment while a server waits for an upgrade",
+    edits: [
+      ["src/cli/serve.ts", "  harden(); // the wait for an upgrade may be long\n", ""],
+      [
+        "src/cli/serve.ts",
+        "  if (installation === undefined) return undefined;\n",
+        "  if (installation === undefined) return undefined;\n  harden();\n",
+      ],
+    ],
+    fails: ["blackbox/upgrade", "is waited for by servers and notaries of the newer version"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "No secret stays in the environment while a notary waits for an upgrade",
+    edits: [
+      ["src/cli/notary.ts", "    harden();\n", ""],
+      [
+        "src/cli/notary.ts",
+        "    if (installation === undefined) return flush();\n",
+        "    if (installation === undefined) return flush();\n    harden();\n",
+      ],
+    ],
+    fails: ["blackbox/upgrade", "is waited for by servers and notaries of the newer version"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A standby is not dumped unnoticed, and its host's unit does not fail",
+    edits: [["docs/deploy/keyhole-backup.sh", 'if [ "$standby" != f ]; then', 'if [ "$standby" = "" ]; then']],
+    fails: ["blackbox/production", "docs/production.md"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "A dump counts only if everything in it opens",
+    edits: [["docs/deploy/keyhole-backup.sh", "/usr/local/bin/keyhole rotate data #", "#"]],
+    fails: ["blackbox/production", "docs/production.md"],
+    on: "PostgreSQL",
+  },
 ];

@@ -331,6 +331,37 @@ export const durable: readonly Proof[] = [
     fails: ["blackbox/lossy-failover", "is brought back by a server that lives"],
     on: "PostgreSQL",
   },
+  {
+    promise: "A row that is there is no proof that its standby has it",
+    edits: [
+      [
+        "src/record/store/journal.ts",
+        '        const doubted = await doubt();\n        if (doubted !== undefined) return { outcome: "unknown", reason: doubted };\n        if (segment',
+        "        if (segment",
+      ],
+    ],
+    fails: ["blackbox/failover", "no value leaves if pg_terminate_backend ends the wait for a standby"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "Sessions show the warning that a commit did not wait, whatever a role or a database hides",
+    edits: [["src/store/postgres.ts", '  client_min_messages: "warning",\n', ""]],
+    fails: ["blackbox/failover", "nor if the database gives its sessions client_min_messages = error"],
+    on: "PostgreSQL",
+  },
+  {
+    promise: "No text that a caller chooses fails the reads of others",
+    edits: [
+      [
+        "src/record/store/journal.ts",
+        "readsMax: most, keptMs: kept }) => {\n    return {",
+        "readsMax: most, keptMs: kept, ...rest }) => {\n    return { ...rest,",
+      ],
+      ["src/serve/access/token.ts", '  if (!claims.isWellFormed() || claims.includes("\\0")) return undefined;\n', ""],
+    ],
+    fails: ["property/strangers", "fails nobody who shares a statement with it"],
+    on: "PostgreSQL",
+  },
 ];
 
 const verify = "src/record/verify.ts";

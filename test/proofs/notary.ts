@@ -338,6 +338,21 @@ export const signing: readonly Proof[] = [
     ],
     fails: ["blackbox/witness", "has signed nothing that it does not remember, whenever it is killed"],
   },
+  {
+    promise: "A notary far behind holds some of the segments at a time",
+    edits: [["src/record/store/segments.ts", "const firstPageSize = 16;", "const firstPageSize = 1_000_000;"]],
+    fails: ["blackbox/notary-under-load", "that is 25,000 large segments behind takes them in with bounded memory"],
+  },
+  {
+    promise: "A notary names at most 1000 flaws",
+    edits: [["src/record/flaw.ts", "export const flawsMax = 1000;", "export const flawsMax = 1e9;"]],
+    fails: ["blackbox/notary-under-load", "beside a flood of lanes that somebody made up takes in what is true"],
+  },
+  {
+    promise: "A witness that is away is said once",
+    edits: [["src/record/notary/witnesses.ts", "if (why !== this.#away.get(name) && why", "if (why"]],
+    fails: ["blackbox/notary-under-load", "whose witness is away for a day goes on, says so once"],
+  },
 ];
 
 const record = "src/record/record.ts";
@@ -713,5 +728,15 @@ export const putBack: readonly Proof[] = [
     ],
     fails: ["blackbox/lossy-failover", "lets no request be answered by the new primary, from the first one on"],
     on: "PostgreSQL",
+  },
+  {
+    promise: "Nothing is served over SSH from a database that was put back",
+    edits: [["src/cli/terminal/admin.ts", "if (person !== undefined) await admin", "if (person === null) await admin"]],
+    fails: ["blackbox/put-back", "is refused over SSH, with a sentence and exit code 6"],
+  },
+  {
+    promise: "`audit verify --public` fails if a database was put back and its tree is whole",
+    edits: [["src/cli/audit-proof.ts", "...(putBack === undefined ? [] : [putBack])]", "...[putBack].slice(1)]"]],
+    fails: ["blackbox/put-back", "does not verify where something has seen more, though each entry is in order"],
   },
 ];

@@ -20,6 +20,7 @@ import { chain, entries, trees } from "./record.ts";
 import { remembered } from "./remembered.ts";
 import { requests } from "./requests.ts";
 import { asked } from "./rights.ts";
+import { secondLines } from "./second-lines.ts";
 import { sets } from "./sets.ts";
 import { told } from "./told.ts";
 import { trusts } from "./trusts.ts";
@@ -57,4 +58,5 @@ export const tables: Readonly<Record<string, readonly Proof[]>> = {
   "clients, and the commands that they start": clients,
   "clients that watch": watching,
   "reads that wait for a change": told,
+  "defences that have a second one behind them": secondLines,
 };

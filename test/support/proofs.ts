@@ -34,7 +34,7 @@ export async function tryProof(proof: Proof, trial: Trial): Promise<Verdict> {
   };
   write(edited);
   try {
-    const isBuilt = proof.edits.some(([path]) => /^(src|drizzle)\//.test(path));
+    const isBuilt = proof.edits.some(([path]) => /^(src|drizzle|node_modules)\//.test(path));
     const outcome = await runTest(proof, isBuilt ? { ...trial, program: undefined } : trial);
     return outcome === "passed" ? "survived" : outcome;
   } finally {

@@ -119,6 +119,12 @@ describe("if the process itself stood still", () => {
     worker.terminate();
   });
 
+  test("work that stood still with it has the rest of its time", async () => {
+    const answer = new Deadline(1000, () => refusal, 10).of(Bun.sleep(1600).then(() => "an answer"));
+    Bun.sleepSync(1500);
+    expect(await answer).toBe("an answer");
+  });
+
   test("work without an answer is refused", async () => {
     const deadline = new Deadline(100, () => refusal, 10);
     const wait = deadline.of(never);

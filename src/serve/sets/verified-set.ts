@@ -38,7 +38,7 @@ export class VerifiedSet<E extends Entry = Entry> {
     const { organizationId, id: projectId, slug } = project;
     this.#identity = { organizationId, projectId, slug, kind, environment, version };
     this.#keys = keys;
-    if (listing === null || listingMac === null || (!hasValues && (generation !== 0 || stored.sealedBytes !== null))) {
+    if (listing === null || listingMac === null || (!hasValues && stored.sealedBytes !== null)) {
       throw new Fault("decryption_failed", `a set of project ${projectId} is not as Keyhole wrote it`);
     }
     verifyListing(keys.listingKey, this.#identity, { generation, listingMac, listing });
