@@ -1,6 +1,7 @@
 /**
- * The program behind `bun run mutants PATH… [--tests=WORD…] [--verdicts=FILE]`: puts small faults into these files of
- * `src` (`test/support/mutate.ts` says which), and lists those that no test of the files with these words notices.
+ * The program behind `bun run mutants PATH… [--tests=WORD…] [--sample=N [--seed=N]] [--verdicts=FILE]`: puts small faults
+ * into these files of `src` (`test/support/mutate.ts` says which), and lists those that no test of the files with these
+ * words notices. With `--sample`, it tries as many of them, which the seed draws.
  *
  * A test is given its fault just before it begins, and only one that it comes to without a fault. So one run of a file
  * tries as many faults as it has tests. What is only reached while a file is loaded is not tried. With `--verdicts`,
@@ -26,24 +27,32 @@ const groupMs = 8000;
 const root = join(import.meta.dir, "..");
 const options = {
   tests: { type: "string", multiple: true },
+  sample: { type: "string" },
+  seed: { type: "string" },
   verdicts: { type: "string" },
 } as const;
 const { values, positionals: paths } = parseArgs({ options, allowPositionals: true });
 const { tests: words = ["unit/", "property/"] } = values;
+const size = Number(values.sample ?? Number.POSITIVE_INFINITY);
+const seed = Number(values.seed ?? Math.trunc(Math.random() * 1e9));
+if (!Number.isSafeInteger(seed) || !(size > 0)) throw new Error("--sample and --seed are numbers");
 const scratch = makeScratch();
 process.env["TMPDIR"] = scratch.folder;
 for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 const folder = join(scratch.folder, "copy");
 const mutants: Tried[] = makeCopy();
-const left = () => mutants.filter(({ verdict }) => verdict === "not tried" || verdict === "survived");
 if (mutants.length === 0) throw new Error("no file of src begins with these paths");
+const order = (one: Tried) => Bun.hash.crc32(keyOf(one), seed);
+const drawn = values.sample ? mutants.toSorted((one, other) => order(one) - order(other)).slice(0, size) : mutants;
+if (values.sample) say(`These are ${drawn.length} of ${mutants.length}, of the seed ${seed}.`);
+const left = () => drawn.filter(({ verdict }) => verdict === "not tried" || verdict === "survived");
 
 for (const group of groups()) {
   await tryTests(group);
   if (values.verdicts) writeFileSync(values.verdicts, `${JSON.stringify(mutants, null, 1)}\n`);
 }
 for (const { verdict, file, line, text, fault } of left()) say(`${verdict}: ${file}:${line}: ${text}: ${fault}`);
-const counts = Map.groupBy(mutants, ({ verdict }) => verdict);
+const counts = Map.groupBy(drawn, ({ verdict }) => verdict);
 say([...counts].map(([verdict, { length }]) => `${length} ${verdict}`).join(", "));
 await scratch.remove();
 process.exit(left().some(({ verdict }) => verdict === "survived") ? 1 : 0);
@@ -130,6 +139,11 @@ async function runTests(files: readonly string[], shown?: readonly number[]) {
   return { reached, tookMs, failed, lastTest };
 }
 
+/** Names a fault. */
+function keyOf({ file, line, text, fault }: Omit<Tried, "verdict">): string {
+  return `${file} ${line} ${text} ${fault}`;
+}
+
 /** All that is not ignored, with the faults in the files of `paths`. */
 function makeCopy(): Tried[] {
   const found: Tried[] = [];
@@ -145,7 +159,6 @@ function makeCopy(): Tried[] {
     found.push(...faulty.mutants.map((one): Tried => ({ ...one, file, verdict: "not tried" })));
   }
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
-  const keyOf = ({ file, line, text, fault }: Omit<Tried, "verdict">) => `${file} ${line} ${text} ${fault}`;
   const known = values.verdicts && existsSync(values.verdicts) ? readFileSync(values.verdicts, "utf8") : "[]";
   const verdicts = new Map((JSON.parse(known) as Tried[]).map((one) => [keyOf(one), one.verdict]));
   for (const one of found) {
