@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { sql } from "drizzle-orm";
 import type postgres from "postgres";
 import { parsePostgresUrl } from "../../src/core/settings/postgres-url.ts";
@@ -6,7 +7,7 @@ import { isConnectionFailure } from "../../src/store/database.ts";
 import { openPostgres, Servers } from "../../src/store/postgres.ts";
 import { moment } from "../support/clock.ts";
 import { eventually } from "../support/eventually.ts";
-import { connectTo, createDatabase, postgresUrl, runOn, withPostgres } from "../support/postgres.ts";
+import { connectTo, createDatabase, postgresUrl, runOn, urlOn, withPostgres } from "../support/postgres.ts";
 import { parts } from "../support/seed.ts";
 
 withPostgres("a PostgreSQL whose connections are lost while they open", () => {
@@ -64,6 +65,21 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
     const opened = openPostgres(new Servers(parsePostgresUrl(database.url, {}).servers), "admin");
     expect([...(await opened.transaction((db) => db.execute(isTold)))]).toEqual(since17 ? [{ setting: "0" }] : []);
     await opened.close();
+  });
+
+  test("that stands still is left by what waits for it, once another pool has an answer from another server", async () => {
+    const relay = await startRelay(database.url);
+    const { servers: both } = parsePostgresUrl(urlOn(database.url, [relay, database]), {});
+    const servers = new Servers(both);
+    const opened = openPostgres(servers, "serve");
+    const one = opened.query<{ one: number }>(sql`select 1 as one`);
+    await one({});
+    relay.standStill();
+    const waiting = one({});
+    servers.answered(both[1] as (typeof both)[number]);
+    expect([...(await waiting)]).toEqual([{ one: 1 }]);
+    await opened.close();
+    relay.stop();
   });
 
   test("refuses the rest of a transaction, and ends no process", async () => {
@@ -133,6 +149,29 @@ withPostgres("a PostgreSQL whose connections are lost while they open", () => {
     await lost.end({ timeout: 0 });
   });
 });
+
+/** A server of PostgreSQL at an address of its own. */
+async function startRelay(url: string) {
+  const { hostname, port } = new URL(url);
+  const sockets: Socket[] = [];
+  const server = createServer((client) => {
+    const behind = connect(Number(port), hostname);
+    sockets.push(client, behind);
+    for (const socket of [client, behind]) socket.on("error", () => {});
+    client.pipe(behind).pipe(client);
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `postgres://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    standStill: () => {
+      for (const socket of sockets) socket.unpipe();
+    },
+    stop: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
 
 /** Fails if an error comes from outside every await meanwhile. */
 async function withoutStrays(work: () => Promise<void>): Promise<void> {

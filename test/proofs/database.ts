@@ -280,7 +280,7 @@ export const database: readonly Proof[] = [
   {
     promise: "One pool that finds the new primary moves all of them",
     edits: [["src/store/postgres.ts", 'if (use !== "admin") servers.watch(', "if (use === undefined) servers.watch("]],
-    fails: ["blackbox/failover", "a primary that stands still is left by all pools at once"],
+    fails: ["integration/database", "that stands still is left by what waits for it"],
     on: "PostgreSQL",
   },
   {

@@ -191,7 +191,7 @@ export function connectTo(url: string): postgres.Sql {
 }
 
 /** The URL of a database on clusters that are tried in this order. @param url - of the database on one of them */
-export function urlOn(url: string, replicas: readonly Replica[]): string {
+export function urlOn(url: string, replicas: readonly Pick<Replica, "url">[]): string {
   const { username, password, pathname } = new URL(url);
   const hosts = replicas.map((replica) => new URL(replica.url).host).join(",");
   return `postgres://${username}:${password}@${hosts}${pathname}`;
