@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
 import { Fault } from "../../src/core/fault.ts";
-import { Budget, MemoryBudget, smallBytesMax } from "../../src/serve/limit/budget.ts";
+import { Budget, entriesRoom, MemoryBudget, type Share, smallBytesMax } from "../../src/serve/limit/budget.ts";
 import { eventually } from "../support/eventually.ts";
 
 /** Lets everything that is ready run. */
@@ -57,8 +57,10 @@ describe("a budget", () => {
     const other = await budget.acquire(3, "other");
     const inVain = (holder: string, amount: number) => budget.acquire(amount, holder, undefined, 1).catch((one) => one);
     const [own, whole] = await Promise.all([inVain("greedy", 1), inVain("third", 2)]);
-    expect(own).toMatchObject({ code: "rate_limited", detail: { retryAfterS: 3 } });
-    expect(whole).toMatchObject({ code: "unavailable", detail: {} });
+    const ofOwn = "time ran out while waiting for 1 of the part of greedy";
+    const ofWhole = "time ran out while waiting for 2 of the budget";
+    expect(own).toMatchObject({ code: "rate_limited", message: ofOwn, detail: { retryAfterS: 3 } });
+    expect(whole).toMatchObject({ code: "unavailable", message: ofWhole, detail: {} });
     const aborted = ask(budget, 1, AbortSignal.abort(), undefined, "greedy");
     await settled();
     expect(aborted.fault).toMatchObject({ code: "unavailable" });
@@ -165,4 +167,11 @@ describe("memory", () => {
     const memory = new MemoryBudget(undefined, 2_000_000, 1_000_000);
     expect(memory.take(3_000_000, "one")).toMatchObject({ amount: 1_000_000 });
   });
+});
+
+test("one key gets half of the room for audit entries, and waits for more for half of the deadline", async () => {
+  const claim = entriesRoom(10, 2);
+  expect((claim(6, "greedy") as Share).amount).toBe(5);
+  await expect(claim(1, "greedy")).rejects.toMatchObject({ code: "rate_limited", detail: { retryAfterS: 1 } });
+  expect((claim(5, "other") as Share).amount).toBe(5);
 });

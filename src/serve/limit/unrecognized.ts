@@ -35,8 +35,7 @@ export class UnrecognizedLimiter {
 
   /** Whether the next attempt with this text would pass. Changes nothing. @param nowUs - monotonic whole µs */
   peek(presented: string, nowUs: number): Decision {
-    const entry = this.#find(presented);
-    return take(entry < 0 ? undefined : this.#fullAtUs[entry], policies.unrecognized, nowUs);
+    return take(this.#fullAtUs[this.#find(presented)], policies.unrecognized, nowUs);
   }
 
   /**
@@ -47,12 +46,12 @@ export class UnrecognizedLimiter {
    */
   take(presented: string, nowUs: number): Decision {
     const found = this.#find(presented);
-    const decision = take(found < 0 ? undefined : this.#fullAtUs[found], policies.unrecognized, nowUs);
+    const decision = take(this.#fullAtUs[found], policies.unrecognized, nowUs);
     if (decision.allowed) this.#fullAtUs[found < 0 ? this.#claim() : found] = decision.fullAtUs;
     return decision;
   }
 
-  /** The entry of this text, or -1. Leaves the text's hash in `#words`, for `#claim`. */
+  /** The entry of this text, or -1, where nothing is. Leaves the text's hash in `#words`, for `#claim`. */
   #find(presented: string): number {
     this.#hmac.copy().update(presented).digest(this.#digest); // the copy saves hashing the secret, 0.1 µs
     const first = this.#firstOfSet();
