@@ -16,6 +16,7 @@ export const told: readonly Proof[] = [
       integration,
       "is not waited for by the 65th request of a key, which does not say that it would have waited",
     ],
+    hangs: true,
   },
   {
     promise: "A process has at most 10,000 waits",
@@ -26,7 +27,7 @@ export const told: readonly Proof[] = [
   {
     promise: "A server that stops ends the waits",
     edits: [[waits, "    for (const { wake } of this.#waits) wake();\n  };", "  };"]],
-    fails: [integration, "ends with its answer and the connection once the server stops"],
+    fails: [unit, "a server that stops ends its waits at once, whatever looks find"],
     hangs: true,
   },
   {
@@ -42,7 +43,7 @@ export const told: readonly Proof[] = [
   {
     promise: "A wait whose caller has left is forgotten",
     edits: [[waits, '    signal.addEventListener("abort", wake, { once: true });\n', ""]],
-    fails: [integration, "is forgotten when its caller leaves"],
+    fails: [unit, "the database is asked while somebody waits, and not before or after"],
     hangs: true,
   },
   {

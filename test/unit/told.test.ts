@@ -62,6 +62,15 @@ test("a change is not missed that comes while a request is judged for the first 
   other.leave();
 });
 
+test("a server that stops ends its waits at once, whatever looks find", async () => {
+  let looks = 0;
+  const waits = new Waits(async () => String(looks++ > 99), frozen);
+  const { answer } = asking(waits, "key");
+  await eventually(() => looks > 1);
+  waits.end();
+  expect((await answer).headers.get("connection")).toBe("close");
+});
+
 test("the database is asked while somebody waits, and not before or after", async () => {
   let looks = 0;
   const waits = new Waits(async () => String(looks++ > 99), frozen);
