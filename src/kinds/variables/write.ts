@@ -223,12 +223,7 @@ export type VariablesCopy = Omit<VariablesWrite, "updated" | "deleted">;
  * them, their notes: all of them, or on any failure none. That their values left the source is on record there.
  * @param names - which ones; all by default
  */
-export async function planCopy(
-  admin: AdminContext,
-  from: Place,
-  to: Place,
-  names?: readonly string[],
-): Promise<PlannedItems<VariablesCopy>> {
+export async function planCopy(admin: AdminContext, from: Place, to: Place, names?: readonly string[]) {
   const [source, target] = [requireEnvironment(from.environment), requireEnvironment(to.environment)];
   const origin = await findProject(admin, from.project, "reveal", [source]);
   const project = await findToChange(admin, to.project, ["reveal", "write"], [target]);

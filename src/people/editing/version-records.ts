@@ -72,18 +72,11 @@ export async function nextVersion(admin: Admin, of: SetName, version: number): P
   return (newer.find((record) => isVerified(admin, record))?.version ?? version) + 1;
 }
 
-/** Who wrote a version, when, and which names. */
-export type Writing = NamesWritten & { readonly version: number; readonly at: number; readonly by: string };
-
 /**
- * Who wrote a set after a version, newest first.
+ * Who wrote a set after a version, when, and which names, newest first.
  * @returns undefined unless the record of every version since is there and verified
  */
-export async function writtenSince(
-  admin: Admin,
-  of: SetName & { readonly version: number },
-  seen: number,
-): Promise<readonly Writing[] | undefined> {
+export async function writtenSince(admin: Admin, of: SetName & { readonly version: number }, seen: number) {
   const { setVersions: v } = admin.database.tables;
   const rows = await admin.database.db
     .select(recordColumns(admin))

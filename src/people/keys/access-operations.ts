@@ -2,23 +2,15 @@ import { dayMs, environments } from "../../core/names.ts";
 import { whoStillReads } from "../../core/words/machines-only.ts";
 import { counted, formatTime } from "../../core/words/text.ts";
 import { parseDuration } from "../../core/words/times.ts";
-import { type DueVariable, listDueVariables } from "../../kinds/variables/write.ts";
+import { listDueVariables } from "../../kinds/variables/write.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { shortIds } from "../desk/ids.ts";
 import { choice, input, project, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, list } from "../desk/outcome.ts";
-import { type EndingRights, listEndingRights, type PersonAccess, personsWithAccess } from "../persons/persons.ts";
+import { listEndingRights, type PersonAccess, personsWithAccess } from "../persons/persons.ts";
 import { endless, lastUsedLags } from "./credentials.ts";
-import {
-  type CredentialType,
-  type KeyAccess,
-  type KeyRecord,
-  listAccess,
-  listExpiring,
-  listKeys,
-  shortKeyIds,
-} from "./keys.ts";
+import { type KeyAccess, type KeyRecord, listAccess, listExpiring, listKeys, shortKeyIds } from "./keys.ts";
 import { namesForMachines, personGets } from "./readers.ts";
 
 const listAll = operation({
@@ -111,21 +103,16 @@ const listEnds = operation({
   },
 });
 
-async function findExpiring(admin: AdminContext, all: KeyRecord[], withinMs: number): Promise<Expiring[]> {
+async function findExpiring(admin: AdminContext, all: KeyRecord[], withinMs: number) {
   const keys = (await listExpiring(admin, withinMs, all)).map((one) => ({ kind: one.type, ...one }));
   const variables = (await listDueVariables(admin, withinMs)).map((one) => ({ kind: "variable" as const, ...one }));
   const rights = (await listEndingRights(admin, withinMs)).map((one) => ({ kind: "person" as const, ...one }));
-  return [...keys, ...variables, ...rights].sort((a, b) => endOf(a) - endOf(b));
+  const found = [...keys, ...variables, ...rights];
+  const endOf = (one: (typeof found)[number]) => (one.kind === "variable" ? one.dueAt : (one.expiresAt ?? 0));
+  return found.sort((a, b) => endOf(a) - endOf(b));
 }
 
-type Expiring =
-  | ({ readonly kind: CredentialType } & KeyRecord)
-  | ({ readonly kind: "variable" } & DueVariable)
-  | ({ readonly kind: "person" } & EndingRights);
-
-function endOf(one: Expiring): number {
-  return one.kind === "variable" ? one.dueAt : (one.expiresAt ?? 0);
-}
+type Expiring = Awaited<ReturnType<typeof findExpiring>>[number];
 
 const monthMs = 30 * dayMs;
 

@@ -1,5 +1,4 @@
 import { isFrom } from "../../core/addresses.ts";
-import type { FaultCode } from "../../core/fault.ts";
 import { isSameMac, macOf } from "../../core/hash.ts";
 import { type Environment, type EnvironmentMask, environmentMask } from "../../core/names.ts";
 
@@ -65,11 +64,7 @@ export type Need = {
 };
 
 /** Gate 4: plan, then surface, then resource. @returns the code of the first that refuses, or undefined */
-export function refusalOf(
-  plan: OrganizationPlan,
-  grant: Pick<Grant, "surfaces" | "resources">,
-  need: Need,
-): FaultCode | undefined {
+export function refusalOf(plan: OrganizationPlan, grant: Pick<Grant, "surfaces" | "resources">, need: Need) {
   if (plan !== "pro") return "plan_required";
   if (need.surface && !(grant.surfaces & bitsOf(surfaces, [need.surface]))) return "surface_required";
   if (need.resource && !(grant.resources & need.resource.bit)) return "resource_required";
