@@ -1,3 +1,4 @@
+import { attempt } from "../core/attempt.ts";
 import type { Environment, TokenWords } from "../core/names.ts";
 import { type Actor, type AuditAction, type AuditEntry, canaryActions, type PersonActor } from "./entry.ts";
 
@@ -78,7 +79,7 @@ export function encodeEntries(entries: readonly AuditEntry[]): Pick<Segment, "te
 
 /** The entries of a segment; undefined if they are not as Keyhole writes them. */
 export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): AuditEntry[] | undefined {
-  try {
+  return attempt(() => {
     const texts = JSON.parse(encoded.texts) as readonly unknown[];
     const { names, entries } = JSON.parse(encoded.entries) as Encoded;
     if (entries.length !== lastSeq - firstSeq + 1) return undefined;
@@ -108,9 +109,7 @@ export function decodeEntries({ firstSeq, lastSeq, ...encoded }: Segment): Audit
         ...(more !== undefined && textAt(type) === "trust" && { token: wordsOf(textAt(more)) }),
       };
     });
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 type Encoded = Readonly<Record<"names" | "entries", readonly (readonly unknown[])[]>>;

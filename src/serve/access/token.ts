@@ -211,13 +211,11 @@ export function usableKeys(keys: readonly object[]): number {
 function isUsable(given: object): boolean {
   const { alg, use, key_ops: operations = ["verify"], ...key } = given as Readonly<Record<string, unknown>>;
   if (!isForTokens({ use }) || !Array.isArray(operations) || !operations.includes("verify")) return false;
-  try {
-    const { asymmetricKeyType: type, asymmetricKeyDetails: details } = createPublicKey({ format: "jwk", key });
-    const fitting = type === "rsa" ? ["RS256", "PS256"] : [curves[String(key["crv"])]];
-    return (details?.modulusLength ?? rsaBitsMin) >= rsaBitsMin && fitting.includes(String(alg ?? fitting[0]));
-  } catch {
-    return false;
-  }
+  const made = attempt(() => createPublicKey({ format: "jwk", key }));
+  if (made === undefined) return false;
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = made;
+  const fitting = type === "rsa" ? ["RS256", "PS256"] : [curves[String(key["crv"])]];
+  return (details?.modulusLength ?? rsaBitsMin) >= rsaBitsMin && fitting.includes(String(alg ?? fitting[0]));
 }
 
 const rsaBitsMin = 2048;

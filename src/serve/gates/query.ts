@@ -1,4 +1,5 @@
 import { type Static, type TObject, type TProperties, Type } from "typebox";
+import { attempt } from "../../core/attempt.ts";
 import { Fault } from "../../core/fault.ts";
 import { environments, itemsMax } from "../../core/names.ts";
 
@@ -87,11 +88,7 @@ function decode(known: TProperties, raw: string): Record<string, string | string
 /** @returns undefined if the text is not percent-encoded UTF-8 */
 function decodeText(encoded: string): string | undefined {
   if (!encoded.includes("%") && !encoded.includes("+")) return encoded;
-  try {
-    return decodeURIComponent(encoded.replaceAll("+", " "));
-  } catch {
-    return undefined;
-  }
+  return attempt(() => decodeURIComponent(encoded.replaceAll("+", " ")));
 }
 
 export function invalidParameter(name: string, problem: string): Fault {
