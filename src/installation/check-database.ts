@@ -65,36 +65,32 @@ async function lookAt(server: PostgresServer): Promise<Host> {
 }
 
 async function factsOf(primary: Primary): Promise<PrimaryFacts> {
-  const database = openPostgres(primary.own, "admin");
+  await using database = openPostgres(primary.own, "admin");
   const ask = <T extends object>(text: SQL) => database.query<T>(text, { retry: false })({});
-  try {
-    const standbys = await ask<Standby>(sql`select application_name as name, host(client_addr) as address, state,
-        sync_state in ('sync', 'quorum') as synchronous,
-        pg_wal_lsn_diff(pg_current_wal_flush_lsn(), flush_lsn)::bigint as "bytesBehind"
-      from pg_stat_replication order by 1, 2`);
-    const processes = await ask<Process>(sql`select distinct
-        case application_name when 'keyhole notary' then 'notary' else 'serve' end as name, host(client_addr) as address
-      from pg_stat_activity where datname = current_database() and application_name in
-        ('keyhole notary', 'keyhole look-up', 'keyhole serve', 'keyhole journal') order by 1, 2`);
-    const beforeMs = Date.now();
-    const [row] = await ask<FactsRow>(sql`select current_setting('server_version') as version,
-        current_setting('synchronous_standby_names') as "synchronousStandbyNames", current_setting('fsync') as fsync,
-        current_setting('lock_timeout') <> '30s' as "isPooled", ${database.nowMs} as "nowMs",
-        pg_has_role(current_user, 'pg_read_all_stats', 'usage') as "seesAll"`);
-    const afterMs = Date.now();
-    const { nowMs, isPooled, ...facts } = row as FactsRow;
-    return {
-      ...facts,
-      startedAt: primary.startedAt,
-      commits: await commits(primary),
-      isPooled: isPooled || primary.own.isPooled,
-      clockAheadMs: nowMs > afterMs ? nowMs - afterMs : Math.min(nowMs - beforeMs, 0),
-      standbys,
-      processes,
-    };
-  } finally {
-    await database.close();
-  }
+  const standbys = await ask<Standby>(sql`select application_name as name, host(client_addr) as address, state,
+      sync_state in ('sync', 'quorum') as synchronous,
+      pg_wal_lsn_diff(pg_current_wal_flush_lsn(), flush_lsn)::bigint as "bytesBehind"
+    from pg_stat_replication order by 1, 2`);
+  const processes = await ask<Process>(sql`select distinct
+      case application_name when 'keyhole notary' then 'notary' else 'serve' end as name, host(client_addr) as address
+    from pg_stat_activity where datname = current_database() and application_name in
+      ('keyhole notary', 'keyhole look-up', 'keyhole serve', 'keyhole journal') order by 1, 2`);
+  const beforeMs = Date.now();
+  const [row] = await ask<FactsRow>(sql`select current_setting('server_version') as version,
+      current_setting('synchronous_standby_names') as "synchronousStandbyNames", current_setting('fsync') as fsync,
+      current_setting('lock_timeout') <> '30s' as "isPooled", ${database.nowMs} as "nowMs",
+      pg_has_role(current_user, 'pg_read_all_stats', 'usage') as "seesAll"`);
+  const afterMs = Date.now();
+  const { nowMs, isPooled, ...facts } = row as FactsRow;
+  return {
+    ...facts,
+    startedAt: primary.startedAt,
+    commits: await commits(primary),
+    isPooled: isPooled || primary.own.isPooled,
+    clockAheadMs: nowMs > afterMs ? nowMs - afterMs : Math.min(nowMs - beforeMs, 0),
+    standbys,
+    processes,
+  };
 }
 
 type FactsRow = Pick<PrimaryFacts, "version" | "synchronousStandbyNames" | "fsync" | "seesAll" | "isPooled"> & {

@@ -46,13 +46,11 @@ export async function askServer(
   own = new Servers([server]),
 ): Promise<Primary | { readonly why: string; readonly cause: unknown }> {
   const asking = async (): Promise<Primary> => {
-    const database = openPostgres(own, "admin");
+    await using database = openPostgres(own, "admin");
     const isAsked = database.isMember(sql`name`, textValue("names"));
     const startedAt = sql`extract(epoch from pg_postmaster_start_time())::text`;
     const text = sql`select name, setting, ${startedAt} as "startedAt" from pg_settings where ${isAsked}`;
-    const settings = await database
-      .query<Setting & { startedAt: string }>(text, { retry: false })({ names })
-      .finally(() => database.close());
+    const settings = await database.query<Setting & { startedAt: string }>(text, { retry: false })({ names });
     return { own, settings, startedAt: settings[0]?.startedAt ?? "" };
   };
   try {
@@ -82,15 +80,12 @@ async function theOne([first, ...others]: readonly Primary[]): Promise<Primary> 
 
 /** Whether a commit passes within 2 s. It changes nothing. */
 export async function commits({ own }: Pick<Primary, "own">): Promise<boolean> {
-  const database = openPostgres(own, "admin");
+  await using database = openPostgres(own, "admin");
   const text = sql`select pg_logical_emit_message(true, 'keyhole', '')::text as at`;
-  const passed = database.query(text, { retry: false })({});
-  return passed
-    .then(
-      () => true,
-      () => false,
-    )
-    .finally(() => database.close());
+  const passed = await database
+    .query(text, { retry: false })({})
+    .catch(() => undefined);
+  return passed !== undefined;
 }
 
 const othersMs = 1000;

@@ -84,73 +84,59 @@ async function openEmbedded(config: Config, say: (line: string) => void, consent
   const hadRootKey = existsSync(join(dataFolder, "root.key"));
   if (!consent.begin && !existsSync(path) && !hadRootKey) throw notBegun(`in ${dataFolder}`);
   prepareFolder(dataFolder);
-  let lock: ReturnType<typeof exclusively>;
   try {
     // Others wait: while one process begins an installation, it has a root key and no system keys yet.
-    lock = exclusively(`${path}.migrating`, 30_000);
+    using lock = exclusively(`${path}.migrating`, 30_000);
     if (lock === undefined) throw new HostRefused("unavailable", `Another Keyhole begins or upgrades ${dataFolder}.`);
     const hasRootKey = existsSync(join(dataFolder, "root.key"));
     if (hasRootKey && !existsSync(path)) throw databaseIsGone(dataFolder);
     makeFile(path);
-    const database = openSqlite(path, "admin");
-    try {
-      const version = await begunVersion(database);
-      if (version === newestTables(database) && !consent.upgrade) lock.release();
-      else if (version === 0 && hasRootKey) throw databaseIsGone(dataFolder);
-      else if (version === 0 && !consent.begin) throw notBegun(`in ${dataFolder}`);
-      const inTurn = turns();
-      const open = (use: Use) => openSqlite(path, use, inTurn);
-      return {
-        ...(await openKeys(config, database, version, say, consent)),
-        open,
-        openServing: () => openServing(open),
-        openJournal: () => sqliteJournal(path),
-        file: path,
-        servers: undefined,
-      };
-    } finally {
-      await database.close();
-    }
+    await using database = openSqlite(path, "admin");
+    const version = await begunVersion(database);
+    if (version === newestTables(database) && !consent.upgrade) lock.release();
+    else if (version === 0 && hasRootKey) throw databaseIsGone(dataFolder);
+    else if (version === 0 && !consent.begin) throw notBegun(`in ${dataFolder}`);
+    const inTurn = turns();
+    const open = (use: Use) => openSqlite(path, use, inTurn);
+    return {
+      ...(await openKeys(config, database, version, say, consent)),
+      open,
+      openServing: () => openServing(open),
+      openJournal: () => sqliteJournal(path),
+      file: path,
+      servers: undefined,
+    };
   } catch (error) {
     throw folderProblem(dataFolder, error);
-  } finally {
-    lock?.release();
   }
 }
 
 async function openOnPostgres(config: Config, servers: Servers, say: (line: string) => void, consent: Consent) {
   servers.say = say;
   await findPrimary(servers);
-  const database = openPostgres(servers, "admin");
-  try {
-    await requireUtf8(database);
-    const version = await begunVersion(database);
-    if (version === 0 && !consent.begin) throw notBegun("in the database at DATABASE_URL");
-    const keys = await openKeys(config, database, version, say, consent);
-    await makeAuditMonths(database, Date.now());
-    const open = (use: Use) => openPostgres(servers, use);
-    return {
-      ...keys,
-      open,
-      openServing: () => openServing(open),
-      openJournal: () => postgresJournal(servers),
-      file: undefined,
-      servers,
-    };
-  } finally {
-    await database.close();
-  }
+  await using database = openPostgres(servers, "admin");
+  await requireUtf8(database);
+  const version = await begunVersion(database);
+  if (version === 0 && !consent.begin) throw notBegun("in the database at DATABASE_URL");
+  const keys = await openKeys(config, database, version, say, consent);
+  await makeAuditMonths(database, Date.now());
+  const open = (use: Use) => openPostgres(servers, use);
+  return {
+    ...keys,
+    open,
+    openServing: () => openServing(open),
+    openJournal: () => postgresJournal(servers),
+    file: undefined,
+    servers,
+  };
 }
 
 /** Whether it has no organization yet. */
 export async function isEmpty({ open }: Installation): Promise<boolean> {
   // Not for serving: a pooler refuses the settings of such a session, and `openKeyhole` says so.
-  const database = open("admin");
+  await using database = open("admin");
   const { organizations: o } = database.tables;
-  const rows = await database
-    .query(sql`select ${o.id} from ${o} limit 1`)({})
-    .finally(() => database.close());
-  return rows.length === 0;
+  return (await database.query(sql`select ${o.id} from ${o} limit 1`)({})).length === 0;
 }
 
 /** Names and paths may have any character of Unicode, which no other encoding can hold. */

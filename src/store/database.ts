@@ -19,7 +19,7 @@ export const lockTimeout = sql`set local lock_timeout = 500`;
 /** A prepared query, run with values by name. Rows are plain objects: bytes are Buffers, times numbers. */
 export type Query<Row> = (values: Readonly<object>) => Promise<Row[]>;
 
-export type Database = {
+export type Database = AsyncDisposable & {
   readonly dialect: "postgres" | "sqlite";
   readonly db: Db;
   readonly tables: Tables;

@@ -217,6 +217,7 @@ export function openPostgres(servers: Servers, use: Use): Database {
     },
     pool,
     close: () => clients.close(),
+    [Symbol.asyncDispose]: () => clients.close(),
   };
 }
 
@@ -318,7 +319,7 @@ export function connect(servers: Servers, use: Use, noticed = () => {}, name = `
  * question goes through a session of its own, and waits for no lock.
  */
 async function waitOf(server: PostgresServer, name: string): Promise<Wait | undefined> {
-  const database = openPostgres(new Servers([server]), "admin");
+  await using database = openPostgres(new Servers([server]), "admin");
   const ask = database.query<{ event: string; holders: string | null }>(
     sql`select wait_event as event, (select string_agg(concat(held.pid, ' (', held.usename, ', ', held.application_name, ')'), ', ')
         from pg_stat_activity as held where held.pid = any(pg_blocking_pids(waits.pid))) as holders
@@ -341,8 +342,6 @@ async function waitOf(server: PostgresServer, name: string): Promise<Wait | unde
       says: `Waits for ${server.name}, which does not answer.`,
       ends: `${server.name} has not answered for 30 s.`,
     };
-  } finally {
-    await database.close();
   }
 }
 

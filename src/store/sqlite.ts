@@ -36,6 +36,8 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
   const requireSound = soundness(path, use === "admin" ? undefined : sqliteGuard(file));
   const [begin, commit] = [file.query("BEGIN"), file.query("COMMIT")];
   const db = drizzle(file, { schema: sqliteTables }) as unknown as Db;
+  // `false`: the file is closed with its last prepared statement, where `true` would throw and leave it open.
+  const close = async () => file.close(false);
   return {
     dialect: "sqlite",
     db,
@@ -92,10 +94,8 @@ export function openSqlite(path: string, use: Use, inTurn = turns()): Database {
     locked: (query) => query,
     lockProject: async () => {},
     pool: { underWay: 0, connectionsMax: 1 },
-    close: async () => {
-      // `false`: the file is closed with its last prepared statement, where `true` would throw and leave it open.
-      file.close(false);
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

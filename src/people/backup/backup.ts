@@ -237,21 +237,17 @@ async function recordRestore(
   name: string,
   say: (line: string) => void,
 ): Promise<void> {
-  const database = openSqlite(draft, "admin");
-  try {
-    const { systemKeys } = await openSystemKeys(database, keyring, rootKeyName(config));
-    const upgraded = await upgrade(database, keyring, systemKeys);
-    if (upgraded.from < upgraded.to) say(upgradedMessage(upgraded));
-    const admin = { database, systemKeys, ...operator(name), now: Date.now };
-    const change = { action: "restore", organization: null, names: [] } as const;
-    await database.transaction(async (db) => {
-      const inside = { ...database, db };
-      await beginAgain(inside, admin.now());
-      await recordChanges({ ...admin, database: inside }, [change]);
-    });
-  } finally {
-    await database.close();
-  }
+  await using database = openSqlite(draft, "admin");
+  const { systemKeys } = await openSystemKeys(database, keyring, rootKeyName(config));
+  const upgraded = await upgrade(database, keyring, systemKeys);
+  if (upgraded.from < upgraded.to) say(upgradedMessage(upgraded));
+  const admin = { database, systemKeys, ...operator(name), now: Date.now };
+  const change = { action: "restore", organization: null, names: [] } as const;
+  await database.transaction(async (db) => {
+    const inside = { ...database, db };
+    await beginAgain(inside, admin.now());
+    await recordChanges({ ...admin, database: inside }, [change]);
+  });
 }
 
 function requireEmpty(config: Config, path: string): void {

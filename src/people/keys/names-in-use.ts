@@ -23,16 +23,12 @@ export type Named = { readonly word: string; readonly name?: string };
  * @throws Problem, or what the database throws
  */
 export async function namesInUse(config: Config, asked: NamesAsked, typed = ""): Promise<Named[]> {
-  const database = openWithoutKeys(config);
+  await using database = openWithoutKeys(config);
   if (database === undefined) return [];
-  try {
-    if (!(await isMigrated(database))) return [];
-    return "project" in asked
-      ? await items(database, asked)
-      : await database.query<Named>(lists(database)[asked.of])({ typed });
-  } finally {
-    await database.close();
-  }
+  if (!(await isMigrated(database))) return [];
+  return "project" in asked
+    ? await items(database, asked)
+    : await database.query<Named>(lists(database)[asked.of])({ typed });
 }
 
 function lists(database: Database) {

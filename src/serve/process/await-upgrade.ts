@@ -53,7 +53,7 @@ export async function openUpgraded(
 
 /** Looks each second. Then it waits once more: `db upgrade` gives roles their rights right after its transaction. */
 async function untilUpgraded(config: Config, signal: AbortSignal): Promise<void> {
-  const database = openWithoutKeys(config);
+  await using database = openWithoutKeys(config);
   if (database === undefined) return;
   const rest = () => setTimeout(lookEveryMs, undefined, { signal }).catch(() => {});
   // A database that is away for a moment does not end the wait.
@@ -62,13 +62,9 @@ async function untilUpgraded(config: Config, signal: AbortSignal): Promise<void>
       if (error instanceof Refused) throw error;
       return false;
     });
-  try {
-    do await rest();
-    while (!signal.aborted && !(await isDone()));
-    await rest();
-  } finally {
-    await database.close();
-  }
+  do await rest();
+  while (!signal.aborted && !(await isDone()));
+  await rest();
 }
 
 const lookEveryMs = 1000;
