@@ -51,7 +51,7 @@ const runOne = processCommand({
     ) as Input<boolean>,
     watch: input(
       "--watch [interval]",
-      "start it again when something changed; looks this often (default: 30s)",
+      "start it again when something changed; a server that does not wait for changes is asked this often (default: 30s)",
       (text): number | true => parseInterval(text),
     ),
   },
