@@ -365,4 +365,48 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
       await own.stop();
     }
   });
+
+  test("lets CI write by the lines of its page, and shows it no name and no value", async () => {
+    const folder = join(place.folder, "ci");
+    const env = { HOME: folder, KEYHOLE_DATA: join(folder, ".keyhole") };
+    mkdirSync(join(folder, ".ssh"), { recursive: true });
+    const own = await startBastion(env);
+    try {
+      writeFileSync(join(folder, "robot.pub"), own.keyOf("robot"));
+      writeFileSync(join(folder, "tls.key"), "a key");
+      const operators = `${join(own.folder, "bin")}:/usr/bin:/bin`;
+      const paste = (text: string, more: Record<string, string>) =>
+        run(["bash", "-eu", "-o", "pipefail", "-c", text], { cwd: folder, env: { HOME: folder, ...more } });
+      const operator = (text: string) => paste(text, { ...env, PATH: operators });
+      const blocks = blocksOf("docs/ci.md").filter(({ comment }) => comment === "run by test/blackbox/door.test.ts");
+      const [granting = "", writing = ""] = blocks.map(({ text }) => text);
+      const setUp = "keyhole org create acme; keyhole project create acme/web; printf old | keyhole var set";
+      await operator(`${setUp} acme/web production SMTP_PASSWORD`);
+      expect(await operator(granting)).toMatchObject({ exitCode: 0 });
+      own.letInAll(readFileSync(join(folder, ".ssh/authorized_keys"), "utf8"));
+      const job = { PATH: `${own.path("robot")}:/usr/bin:/bin`, NEW_PASSWORD: "it's new" };
+      const written = await paste(writing.replaceAll("keyhole@bastion", `${own.user}@bastion`), job);
+      expect(written).toMatchObject({ exitCode: 0, stdout: "" });
+      const stored =
+        "keyhole var get acme/web production SMTP_PASSWORD; keyhole file get acme/web tls.key --env production";
+      expect((await operator(stored)).stdout).toBe("it's newa key");
+      for (const line of [
+        ...["var get acme/web production SMTP_PASSWORD", "var list acme/web production", "file list acme/web"],
+        ...["history acme/web production", "var set acme/web staging X --value x", "audit list --project acme/web"],
+      ]) {
+        const refused = await own.ssh("robot", [line]);
+        expect([line, refused.exitCode === 0, refused.stdout]).toEqual([line, false, ""]);
+        expect(refused.stderr).not.toMatch(/new|SMTP_PASSWORD|tls/);
+      }
+      const audit = (await operator("keyhole audit list --actor robot --json")).stdout;
+      const writes = (JSON.parse(audit) as { action: string; actor: object }[]).map(({ action, actor }) => [
+        action,
+        actor,
+      ]);
+      const robot = { type: "person", name: "robot", from: "ssh" };
+      expect(writes).toEqual(["variables.write", "files.write"].map((action) => [action, robot]));
+    } finally {
+      await own.stop();
+    }
+  });
 });

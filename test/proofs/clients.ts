@@ -276,6 +276,60 @@ export const clients: readonly Proof[] = [
     fails: [cloudSources, "a program that prints something else"],
   },
   {
+    promise: "What Google's metadata server gives for a token is a token",
+    edits: [["src/client/cloud-token.ts", "(isToken(text.trim()) ? text.trim() : undefined)", "text.trim()"]],
+    fails: [cloudSources, "of gcp says so in a sentence: garbage"],
+  },
+  {
+    promise: "A cloud's answer is read up to 64 KiB",
+    edits: [[giver, "bytesMax: 64 * 1024,", "bytesMax: 2 ** 40,"]],
+    fails: [cloudSources, "of gcp says so in a sentence: 10 MiB"],
+    hangs: true,
+  },
+  {
+    promise: "Of a refusal of AWS only its code is shown",
+    edits: [["src/client/aws-token.ts", "<Code>([A-Za-z]{1,60})<", "<Code>([^<]*)<"]],
+    fails: [cloudSources, "of AWS STS is quoted by its code alone: x y"],
+  },
+  {
+    promise: "A signed request to AWS is for a region, and goes to no other host",
+    edits: [["src/client/aws-token.ts", "if (!/^[a-z0-9-]{1,40}$/.test(region))", 'if (region === "")']],
+    fails: [cloudSources, "is not sent for a region that is none"],
+  },
+  {
+    promise: "AWS is asked over TLS",
+    edits: [
+      [
+        "src/client/aws-token.ts",
+        'if (env["AWS_ENDPOINT_URL_STS"] && !mayAsk(env["AWS_ENDPOINT_URL_STS"])) {',
+        'if (env["AWS_ENDPOINT_URL_STS"] && !mayAsk("https://x")) {',
+      ],
+    ],
+    fails: ["unit/client-settings", "AWS STS in the clear"],
+    hangs: true,
+  },
+  {
+    promise: "A program for tokens gets none of Keyhole's settings",
+    edits: [
+      [
+        "src/client/command-token.ts",
+        "const own = withoutSettings(env);",
+        "const own = { ...withoutSettings({}), ...env };",
+      ],
+    ],
+    fails: [cloudSources, "with its arguments as they are and without Keyhole's settings"],
+  },
+  {
+    promise: "A program that fails has printed no token",
+    edits: [["src/client/command-token.ts", "if (code !== 0) throw", "if (code === 127) throw"]],
+    fails: [cloudSources, "a program that fails gives no token"],
+  },
+  {
+    promise: "What a program for tokens started ends with it",
+    edits: [["src/client/command-token.ts", "process.kill(-child.pid,", "process.kill(child.pid,"]],
+    fails: [cloudSources, "ends, and all that it started"],
+  },
+  {
     promise: "A secret on a file system without modes is warned of",
     edits: [["src/core/modes.ts", "if (first === undefined) return;", "if (first === undefined || say) return;"]],
     fails: ["integration/no-modes", "is named with the mode when"],

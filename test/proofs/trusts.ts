@@ -84,6 +84,11 @@ export const trusts: readonly Proof[] = [
     fails: [trustsTest, "for a user of AWS"],
   },
   {
+    promise: "A token of Azure is taken for a day and no longer",
+    edits: [["src/people/keys/providers.ts", "ageS: 86_400,", "ageS: 864_000,"]],
+    fails: ["unit/cloud-tokens", "a machine of Azure is known by its token as long as it gets the same"],
+  },
+  {
     promise: "Claims are equal as text",
     edits: [[token, "if (payload[name] !== value) return", "if (String(payload[name]) !== value) return"]],
     fails: [trustsTest, "whose claim is a number"],

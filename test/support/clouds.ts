@@ -4,8 +4,8 @@
  */
 export function startClouds(tokenOf: (audience: string) => string = () => "a.b.c") {
   const asked: string[] = [];
-  /** Answers in place of an endpoint, by its path. */
-  const answers = new Map<string, (request: Request) => Response | Promise<Response>>();
+  /** Answers in place of an endpoint, by its path, unless it returns undefined. */
+  const answers = new Map<string, (request: Request) => Response | Promise<Response> | undefined>();
   const refused = (status: number) => new Response("no", { status });
   const keys = { AccessKeyId: secrets.id, SecretAccessKey: secrets.secret, Token: secrets.session };
   const role = "/latest/meta-data/iam/security-credentials/";
@@ -70,19 +70,21 @@ export function startClouds(tokenOf: (audience: string) => string = () => "a.b.c
     },
   });
   const host = `127.0.0.1:${server.port}`;
-  const sts = { AWS_ENDPOINT_URL_STS: `http://${host}` };
+  const origin = `http://${host}`;
+  const sts = { AWS_ENDPOINT_URL_STS: origin };
   return {
+    origin,
     asked,
     answers,
     /** What each cloud's own programs would go by. */
     env: {
       gcp: { GCE_METADATA_HOST: host },
-      azure: { AZURE_POD_IDENTITY_AUTHORITY_HOST: `http://${host}` },
-      aws: { ...sts, AWS_EC2_METADATA_SERVICE_ENDPOINT: `http://${host}` },
+      azure: { AZURE_POD_IDENTITY_AUTHORITY_HOST: origin },
+      aws: { ...sts, AWS_EC2_METADATA_SERVICE_ENDPOINT: origin },
       "aws in a container": {
         ...sts,
         AWS_REGION: "eu-central-1",
-        AWS_CONTAINER_CREDENTIALS_FULL_URI: `http://${host}/v2/credentials/1`,
+        AWS_CONTAINER_CREDENTIALS_FULL_URI: `${origin}/v2/credentials/1`,
         AWS_CONTAINER_AUTHORIZATION_TOKEN: secrets.container,
       },
       "aws in Lambda": {
@@ -97,6 +99,67 @@ export function startClouds(tokenOf: (audience: string) => string = () => "a.b.c
     [Symbol.asyncDispose]: async () => server.stop(true),
   };
 }
+
+/** The role of AWS that {@link cloudTokens} and docs/aws.md name. */
+export const roleOfAws = "arn:aws:iam::123456789012:role/web";
+
+export type CloudToken = {
+  readonly alg: string;
+  readonly claims: Readonly<Record<string, unknown>> & { readonly iss: string; readonly aud: string };
+  /** The claim that nobody else can have. */
+  readonly pin: string;
+  /** How old one may be. */
+  readonly ageS: number;
+};
+const tenant = "0b9c6d1e-1111-4000-8000-000000000001";
+
+/** What the tokens of a machine say, by the clouds' documents, without the times. */
+export const cloudTokens = {
+  // https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_providers_outbound_token_claims.html
+  AWS: {
+    alg: "ES384",
+    claims: {
+      iss: "https://abc12345-def4-5678-90ab-cdef12345678.tokens.sts.global.api.aws",
+      aud: "https://keyhole.example.com",
+      sub: roleOfAws,
+      jti: "xyz123-def456-ghi789-jkl012",
+      "https://sts.amazonaws.com/": { aws_account: "123456789012", source_region: "eu-central-1" },
+    },
+    pin: "sub",
+    ageS: 600,
+  },
+  // https://cloud.google.com/compute/docs/instances/verifying-instance-identity
+  Google: {
+    alg: "RS256",
+    claims: {
+      iss: "https://accounts.google.com",
+      aud: "https://keyhole.example.com",
+      azp: "112233445566778899001",
+      email: "web@acme.iam.gserviceaccount.com",
+      email_verified: true,
+      google: { compute_engine: { instance_id: "152986662232938449", project_number: 739419398126 } },
+      sub: "112233445566778899001",
+    },
+    pin: "sub",
+    ageS: 3600,
+  },
+  // https://learn.microsoft.com/en-us/entra/identity-platform/access-token-claims-reference
+  Azure: {
+    alg: "RS256",
+    claims: {
+      iss: `https://sts.windows.net/${tenant}/`,
+      aud: "api://5e6f7081-5555-4000-8000-000000000005",
+      idtyp: "app",
+      appid: "2a3b4c5d-3333-4000-8000-000000000003",
+      oid: "1f2e0a6b-2222-4000-8000-000000000002",
+      sub: "1f2e0a6b-2222-4000-8000-000000000002",
+      tid: tenant,
+      ver: "1.0",
+    },
+    pin: "oid",
+    ageS: 86_400,
+  },
+} satisfies Readonly<Record<string, CloudToken>>;
 
 /** What no output may have. */
 export const secrets = {

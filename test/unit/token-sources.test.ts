@@ -1,17 +1,21 @@
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readApi } from "../../src/cli/machine.ts";
 import { signed } from "../../src/client/aws-token.ts";
+import { Client } from "../../src/client/client.ts";
 import { tokensOf } from "../../src/client/token-giver.ts";
+import { attempt } from "../../src/core/attempt.ts";
 import { errorOf, secrets, startClouds } from "../support/clouds.ts";
 import { contextOf } from "../support/context.ts";
+import { eventually } from "../support/eventually.ts";
 import { failing } from "../support/failing.ts";
 import { newFolder } from "../support/folder.ts";
-import { liarStarter, type Reply } from "../support/liar.ts";
+import { honestly, liarStarter, type Reply, type Truth } from "../support/liar.ts";
 
 const folder = newFolder();
 const startLiar = liarStarter();
+const truth: Truth = { project: "web", environment: "production", variables: { A: "one" }, files: [] };
 const webToken = join(folder, "web");
 writeFileSync(webToken, `${secrets.web}\n`);
 
@@ -78,6 +82,47 @@ describe("a token", () => {
     const short = tokensOf(async () => endingAt(nowS));
     expect(await short()).not.toBe(await short());
     expect(asked).toBe(3);
+  });
+});
+
+describe("a source that gives no token yet", () => {
+  const once = join(folder, "once");
+  const script = `if test -e '${once}'; then echo a.b.c; else touch '${once}'; exit 1; fi`;
+  const sources: [source: string, path: string, waits: number[]][] = [
+    ["gcp", "/computeMetadata/v1/instance/service-accounts/default/identity", [500, 2000]],
+    ["azure", "/metadata/identity/oauth2/token", [500, 2000]],
+    ["aws", "/latest/api/token", [500, 2000]],
+    ["aws", "/latest/meta-data/iam/security-credentials/web", [500, 2000]],
+    ["aws in a container", "/v2/credentials/1", [500, 2000]],
+    ["aws in Lambda", "/", [500, 2000]],
+    [`command:${JSON.stringify(["sh", "-c", script])}`, "", [500]],
+  ];
+
+  test.each(sources)("is asked again within --wait: %s, %s", async (source, path, waits) => {
+    await using clouds = startClouds();
+    const refusals = [
+      new Response("", { status: 503 }),
+      new Response("", { status: 429, headers: { "Retry-After": "2" } }),
+    ];
+    clouds.answers.set(path, () => refusals.shift());
+    const server = await startLiar((question) => honestly(truth, question));
+    const kind = source as keyof typeof clouds.env;
+    const setting = source.startsWith("command") ? source : source.split(" ")[0];
+    const env = { ...clouds.env[kind], KEYHOLE_OIDC: setting, KEYHOLE_URL: server.origin, PATH: "/usr/bin:/bin" };
+    const pauses: number[] = [];
+    const sleep = async (ms: number) => void pauses.push(ms);
+    const clock = { nowMs: () => pauses.reduce((sum, ms) => sum + ms, 0), dateMs: () => 0, sleep, random: () => 0 };
+    const said: string[] = [];
+    const say = (line: string) => said.push(line);
+    const api = await readApi(contextOf({ env: env as Record<string, string> }), { wait: 20_000 });
+    const read = await new Client({ ...api, say }, clock).variables({ project: "web", environment: "production" });
+    expect(read).toMatchObject([{ name: "A", value: "one" }]);
+    expect([pauses, server.questions.map(({ headers }) => headers.get("authorization"))]).toEqual([
+      waits,
+      ["Bearer a.b.c"],
+    ]);
+    expect(said.join("")).toContain("gave no token");
+    for (const secret of Object.values(secrets)) expect(said.join("")).not.toContain(secret);
   });
 });
 
@@ -208,6 +253,16 @@ describe("a program", () => {
     expect(await given(program("printf", "$HOME.b.c"))).toMatchObject({ failure: {} });
     const env = { ...program("sh", "-c", "echo a.b.$(printenv KEYHOLE_URL || echo unset)"), KEYHOLE_PROJECT: "web" };
     expect(await given(env)).toBe("a.b.unset");
+  });
+
+  test("ends, and all that it started", async () => {
+    const file = join(folder, "pid");
+    const started = await given(program("sh", "-c", `sleep 600 & echo $! > '${file}'; wait`), 1000);
+    expect(started).toMatchObject({ failure: { message: expect.stringContaining("within 1 s.") } });
+    const pid = readFileSync(file, "utf8").trim();
+    const isRunning = () => attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8").split(" ")[2] !== "Z") ?? false;
+    expect(pid).toMatch(/^\d+$/);
+    await eventually(() => !isRunning());
   });
 
   test.each([
