@@ -381,7 +381,7 @@ withPrograms(["sshd", "ssh", "ssh-keygen"], "the door over SSH", () => {
       const blocks = blocksOf("docs/ci.md").filter(({ comment }) => comment === "run by test/blackbox/door.test.ts");
       const [granting = "", writing = ""] = blocks.map(({ text }) => text);
       const setUp = "keyhole org create acme; keyhole project create acme/web; printf old | keyhole var set";
-      await operator(`${setUp} acme/web production SMTP_PASSWORD`);
+      expect(await operator(`${setUp} acme/web production SMTP_PASSWORD`)).toMatchObject({ exitCode: 0 });
       expect(await operator(granting)).toMatchObject({ exitCode: 0 });
       own.letInAll(readFileSync(join(folder, ".ssh/authorized_keys"), "utf8"));
       const job = { PATH: `${own.path("robot")}:/usr/bin:/bin`, NEW_PASSWORD: "it's new" };

@@ -8,7 +8,7 @@ import { makeCertificates } from "./certificates.ts";
  * Nothing else can be reached through it.
  * @param folder - gets the authority
  */
-export function startInternet(
+export async function startInternet(
   openssl: string,
   folder: string,
   hosts: Readonly<Record<string, (request: Request) => Response | Promise<Response>>>,
@@ -42,7 +42,7 @@ export function startInternet(
         near.pipe(far).pipe(near);
       });
   });
-  proxy.listen(0, "127.0.0.1");
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
   return {
     /** The first line of each request that the proxy got. */
     asked,

@@ -44,8 +44,8 @@ test("the first example of each page is one to defend before a security team", (
       // A trust says which environment or event, or the one workload, and how often a job of CI may read.
       ...lines(/trust add/).filter(
         (line) =>
-          !/--claim '?(?:environment|event_name|deploymentEnvironmentUuid|sub)=|--spiffe-id/.test(line) ||
-          (!/--claim sub=|--spiffe-id/.test(line) && !/--reads-per-job \d/.test(line)),
+          !/--claim '?(?:environment|event_name|deploymentEnvironmentUuid|sub|oid)=|--spiffe-id/.test(line) ||
+          (!/--claim (?:sub|oid)=|--spiffe-id/.test(line) && !/--reads-per-job \d/.test(line)),
       ),
       // What is fetched is named.
       ...lines(/keyhole (?:run|pull) /).filter((line) => !/--(?:require|keys) /.test(line)),
