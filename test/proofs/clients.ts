@@ -328,6 +328,7 @@ export const clients: readonly Proof[] = [
     promise: "What a program for tokens started ends with it",
     edits: [["src/client/command-token.ts", "process.kill(-child.pid,", "process.kill(child.pid,"]],
     fails: [cloudSources, "ends, and all that it started"],
+    hangs: true,
   },
   {
     promise: "A secret on a file system without modes is warned of",
