@@ -148,9 +148,7 @@ withPrograms(["openssl", "bash", "node"], "without a stored key", (openssl, bash
       return `${exitCode} ${stderr}`;
     };
     expect(await tested(tokenOf(cloud, {}, ageS - 60))).toBe(`0 Trust ${trusts[cloud]} (web) accepts this token.\n`);
-    expect(await tested(tokenOf(cloud, {}, ageS + 60))).toContain(
-      `3 keyhole: The token is refused: it was issued more than ${ageS / 60} minutes ago`,
-    );
+    expect(await tested(tokenOf(cloud, {}, ageS + 60))).toContain(`: it was issued more than ${ageS / 60} minutes ago`);
     expect(await tested(tokenOf(cloud, { [pin]: "another" }))).toContain(`its claim ${pin} is "another"`);
     expect(await tested(tokenOf(cloud, { aud: "https://another.example" }))).toContain(
       `its audience is "https://another.example", not "${claims.aud}"`,
