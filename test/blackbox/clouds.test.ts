@@ -247,7 +247,8 @@ withPrograms(["openssl", "bash", "node"], "without a stored key", (openssl, bash
     const cloud = kind === "gcp" ? "Google" : "AWS";
     const given: string[] = [];
     await using endpoints = startClouds((aud) => {
-      const exp = Math.floor(Date.now() / 1000) + 1;
+      // It ends now, which the server takes for half a minute more: clocks differ.
+      const exp = Math.floor(Date.now() / 1000);
       given.push(tokenOf(cloud, { aud, exp, jti: String(given.length) }));
       return given.at(-1) ?? "";
     });
@@ -259,9 +260,9 @@ withPrograms(["openssl", "bash", "node"], "without a stored key", (openssl, bash
     const script = 'echo "runs $WATCHED"; exec sleep 600';
     const program = startProgram([binary, "run", ...words, "--", "sh", "-c", script], { cwd: folder, env });
     try {
-      await eventually(() => program.said().stdout.endsWith("runs \n") && given.length > 2);
+      await eventually(() => program.said().stdout.endsWith("runs \n"));
       await site.json(["var", "set", "acme/web", "production", "WATCHED", "--value", kind]);
-      await eventually(() => program.said().stdout.endsWith(`runs ${kind}\n`));
+      await eventually(() => program.said().stdout.endsWith(`runs ${kind}\n`) && given.length > 1);
     } finally {
       await program.stop();
       await site.json(["var", "delete", "acme/web", "production", "WATCHED"]);
