@@ -75,6 +75,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/blackbox/dashboard-pages.test.ts": ["usual", "the only proof that each page fits each width and the keyboard"],
   "test/integration/months.test.ts": ["usual", "the only proof that months are sealed, and looked at by samples"],
   "test/integration/notary.test.ts": ["usual", "the only proof that the notary names what is against the tree"],
+  "test/blackbox/clouds.test.ts": ["usual", "the only proof that a machine of a cloud reads a value by its page"],
   "test/blackbox/door.test.ts": ["usual", "the only proof that people come in by a real sshd"],
   "test/property/audit-edits.test.ts": ["usual", "the only proof that any edit of the audit is named"],
   "test/integration/audit-verify.test.ts": ["usual", "the only proof that audit verify names each damage"],
