@@ -12,7 +12,7 @@ import { startInternet } from "../support/internet.ts";
 import { compact, newSigningKey, publicJwk } from "../support/issuer.ts";
 import { binary, runBinary } from "../support/keyhole.ts";
 import { blocksOf } from "../support/markdown.ts";
-import { run } from "../support/program.ts";
+import { run, startProgram } from "../support/program.ts";
 import { findProgram, withPrograms } from "../support/programs.ts";
 import { furnish, makeSite, type Server, type Site } from "../support/server.ts";
 
@@ -241,5 +241,32 @@ withPrograms(["openssl", "bash", "node"], "without a stored key", (openssl, bash
       expect(ran.stdout + ran.stderr).not.toContain(token);
       expect([endpoints.asked, proxy.heard]).toEqual([[], []]);
     });
+  });
+
+  test.each(["gcp", "aws"] as const)("--watch asks %s for another token near the end of the first", async (kind) => {
+    const cloud = kind === "gcp" ? "Google" : "AWS";
+    const given: string[] = [];
+    await using endpoints = startClouds((aud) => {
+      // It ends now, which the server takes for half a minute more: clocks differ.
+      const exp = Math.floor(Date.now() / 1000);
+      given.push(tokenOf(cloud, { aud, exp, jti: String(given.length) }));
+      return given.at(-1) ?? "";
+    });
+    const env = {
+      ...{ PATH: `${bin}:/usr/bin:/bin`, ...endpoints.env[kind] },
+      ...{ KEYHOLE_URL: server.origin, KEYHOLE_OIDC: `${kind}:https://keyhole.example.com` },
+    };
+    const words = ["-p", "web", "-e", "production", "--watch", "1s"];
+    const script = 'echo "runs $WATCHED"; exec sleep 600';
+    const program = startProgram([binary, "run", ...words, "--", "sh", "-c", script], { cwd: folder, env });
+    try {
+      await eventually(() => program.said().stdout.endsWith("runs \n"));
+      await site.json(["var", "set", "acme/web", "production", "WATCHED", "--value", kind]);
+      await eventually(() => program.said().stdout.endsWith(`runs ${kind}\n`) && given.length > 1);
+    } finally {
+      await program.stop();
+      await site.json(["var", "delete", "acme/web", "production", "WATCHED"]);
+    }
+    expect(new Set(given).size).toBe(given.length);
   });
 });
