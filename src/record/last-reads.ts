@@ -45,9 +45,7 @@ export class LastReads {
 
   #setOf(set: Omit<SetReads, "at">): SetReads {
     const key = `${set.projectId} ${set.kind} ${set.environment}`;
-    const known = this.#sets.get(key) ?? { ...set, at: new Map<string, number>() };
-    this.#sets.set(key, known);
-    return known;
+    return this.#sets.getOrInsertComputed(key, () => ({ ...set, at: new Map<string, number>() }));
   }
 
   /** Returns what was collected since the last call. */

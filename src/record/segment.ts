@@ -51,8 +51,8 @@ export function segmentMac(auditKey: Uint8Array, previous: Uint8Array, segment: 
 export function encodeEntries(entries: readonly AuditEntry[]): Pick<Segment, "texts" | "entries"> {
   const texts = new Map<string, number>();
   const lists = new Map<string, number>();
-  const textAt = (text: string) => positionIn(texts, text);
-  const listAt = (names: readonly string[]) => positionIn(lists, encodeNames(names));
+  const textAt = (text: string) => texts.getOrInsert(text, texts.size);
+  const listAt = (names: readonly string[]) => lists.getOrInsert(encodeNames(names), lists.size);
   const rows = entries.map((entry) => {
     const { actor, organizationId, organization, projectId, project, environment, action } = entry;
     const who = actor.type === "person" ? actor.name : actor.id;
@@ -66,10 +66,9 @@ export function encodeEntries(entries: readonly AuditEntry[]): Pick<Segment, "te
     ];
   });
   // So that a filter for the id of a key or trust finds what was done to it too.
-  for (const { action, names } of entries)
-    if (/^(key|trust|people)\./.test(action)) for (const id of names) positionIn(texts, id);
+  for (const { action, names } of entries) if (/^(key|trust|people)\./.test(action)) for (const id of names) textAt(id);
   // So that a filter for this action finds the reads of canaries.
-  if (entries.some(({ canaries }) => canaries !== undefined)) positionIn(texts, canaryActions[1]);
+  if (entries.some(({ canaries }) => canaries !== undefined)) textAt(canaryActions[1]);
   const names = [...lists.keys()].join(",");
   return {
     texts: JSON.stringify([...texts.keys()]),
@@ -158,17 +157,9 @@ function count(value: unknown): number {
   return value as number;
 }
 
-function positionIn(known: Map<string, number>, one: string): number {
-  const position = known.get(one) ?? known.size;
-  if (position === known.size) known.set(one, position);
-  return position;
-}
-
 /** Reads of a remembered set share one list of names, so it is encoded once. */
 function encodeNames(names: readonly string[]): string {
-  const encoded = encodedNames.get(names) ?? JSON.stringify(names);
-  encodedNames.set(names, encoded);
-  return encoded;
+  return encodedNames.getOrInsertComputed(names, () => JSON.stringify(names));
 }
 
 const encodedNames = new WeakMap<readonly string[], string>();

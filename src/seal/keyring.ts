@@ -156,11 +156,7 @@ export class Keyring {
     if (remembered !== undefined) return remembered;
     const key = this.#unwrapDataKey(projectId, generation, rootId, wrapped);
     const subkeys = new Map<string, Uint8Array>();
-    const subkey = (of: string) => {
-      const known = subkeys.get(of) ?? derive(key, `${of} subkey`);
-      subkeys.set(of, known);
-      return known;
-    };
+    const subkey = (of: string) => subkeys.getOrInsertComputed(of, () => derive(key, `${of} subkey`));
     const dataKey: DataKey = { generation, subkey };
     this.#remembered.set(inputs, dataKey);
     return dataKey;

@@ -74,10 +74,6 @@ function numberOf(file: SqliteFile, text: string): number {
 
 /** The file stays open until its last statement is finalized. */
 function ask<Row = unknown>(file: SqliteFile, text: string, ...values: readonly string[]): Row[] {
-  const statement = file.prepare(text);
-  try {
-    return statement.all(...(values as string[])) as Row[];
-  } finally {
-    statement.finalize();
-  }
+  using statement = file.prepare(text);
+  return statement.all(...(values as string[])) as Row[];
 }

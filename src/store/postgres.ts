@@ -142,11 +142,8 @@ export function openPostgres(servers: Servers, use: Use): Database {
     });
   };
   const dbs = new WeakMap<Client, Driven>();
-  const dbOf = (client: Client): Driven => {
-    const known = dbs.get(client) ?? drizzle(client as unknown as postgres.Sql, { schema: postgresTables });
-    dbs.set(client, known);
-    return known;
-  };
+  const dbOf = (client: Client) =>
+    dbs.getOrInsertComputed(client, () => drizzle(client as unknown as postgres.Sql, { schema: postgresTables }));
   /** A command's work is never repeated or moved, since nobody would know what became of it. */
   const watch = <T>(work: (client: Client) => PromiseLike<T>): Promise<T> => {
     const server = servers.current;

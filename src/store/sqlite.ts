@@ -112,9 +112,9 @@ const schemas = new Map<number, Schema>();
 
 /** What the first migrations make of an empty database. @param count - by default all of them */
 function madeSchema(count = migrations.sqlite.length): Schema {
-  const schema = schemas.get(count) ?? schemaOf(migrations.sqlite.slice(0, count).flatMap(({ sql }) => sql));
-  schemas.set(count, schema);
-  return schema;
+  return schemas.getOrInsertComputed(count, () =>
+    schemaOf(migrations.sqlite.slice(0, count).flatMap(({ sql }) => sql)),
+  );
 }
 
 function openFile(path: string, use: Use): SqliteFile {

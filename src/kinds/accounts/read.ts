@@ -76,8 +76,7 @@ function merge(sets: readonly VerifiedSet<AccountEntry>[], environment: Environm
   >();
   for (const set of sets) {
     for (const [index, { name, updatedAt }] of set.entries.entries()) {
-      const account = found.get(name) ?? { environments: [] };
-      found.set(name, account);
+      const account = found.getOrInsertComputed(name, () => ({ environments: [] }));
       account.environments.push(set.environment);
       if (environment !== null && set.environment !== environment) continue;
       if (updatedAt > (account.latest?.updatedAt ?? -1)) account.latest = { set, index, updatedAt };

@@ -96,9 +96,7 @@ export async function readFiles(reading: Reading, query: FilesQuery): Promise<Re
 
 /** The metadata of a file has the checksum of its content. Made once for a list that is kept. */
 function fingerprintOf(listed: readonly ListedFile[]): string {
-  const fingerprint = fingerprints.get(listed) ?? digestOf(listed.map(({ json }) => json).join(","));
-  fingerprints.set(listed, fingerprint);
-  return fingerprint;
+  return fingerprints.getOrInsertComputed(listed, () => digestOf(listed.map(({ json }) => json).join(",")));
 }
 
 const fingerprints = new WeakMap<readonly ListedFile[], string>();

@@ -65,9 +65,7 @@ async function valuesOf(
     note(createHmac("sha256", key).update(bytes).digest("latin1"), place, bytes);
   };
   const note = (hash: string, place: ValuePlace, bytes: Buffer) => {
-    const known = values.get(hash);
-    if (known === undefined) values.set(hash, { bytes, places: [place] });
-    else known.places.push(place);
+    values.getOrInsertComputed(hash, () => ({ bytes, places: [] })).places.push(place);
   };
   const hold = (bytes: number) => {
     held += bytes;

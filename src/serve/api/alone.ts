@@ -42,7 +42,7 @@ export function answeringAlone(): (parts: ApiParts, exchange: Exchange, answer: 
 /** The parts for two attempts at one request. The second begins when the first was found not to count. */
 function attemptsOf(parts: ApiParts, isAlone: () => boolean) {
   const { gate, journal } = parts;
-  const known = rowsOf(gate.lookUp);
+  const known = rowsByLookUp.getOrInsertComputed(gate.lookUp, () => new BoundedMap<KeyRow>(rowsBytesMax, grantBytes));
   const buckets = gate.shared ?? gate.limiter;
   let isSecond = false;
   let paid: Decision | Promise<Decision> | undefined;
@@ -106,12 +106,6 @@ function attemptsOf(parts: ApiParts, isAlone: () => boolean) {
 
 /** What lookups found for reads that were recorded. */
 const rowsByLookUp = new WeakMap<ApiParts["gate"]["lookUp"], BoundedMap<KeyRow>>();
-
-function rowsOf(lookUp: ApiParts["gate"]["lookUp"]): BoundedMap<KeyRow> {
-  const rows = rowsByLookUp.get(lookUp) ?? new BoundedMap<KeyRow>(rowsBytesMax, grantBytes);
-  rowsByLookUp.set(lookUp, rows);
-  return rows;
-}
 
 /** Those of 16,000 keys. */
 const rowsBytesMax = 32 * 1024 * 1024;

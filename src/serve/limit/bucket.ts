@@ -32,12 +32,10 @@ export type KnownPayer = Payer & { readonly from: string | null };
 export function policyOf(bucket: BucketName, rate: number | null): AnnouncedPolicy {
   const policy = policies[bucket];
   if (rate === null) return policy;
-  const known = larger.get(`${bucket} ${rate}`);
-  if (known !== undefined) return known;
   const { name, capacity, intervalUs } = policy;
-  const made = announced({ name, capacity: capacity * rate, intervalUs: Math.floor(intervalUs / rate) });
-  larger.set(`${bucket} ${rate}`, made);
-  return made;
+  return larger.getOrInsertComputed(`${bucket} ${rate}`, () =>
+    announced({ name, capacity: capacity * rate, intervalUs: Math.floor(intervalUs / rate) }),
+  );
 }
 
 /** By bucket and rate: a seal was right for each of these rates. */

@@ -28,8 +28,7 @@ export function openLog(
     let suppressed = 0;
     if (typeof status === "number" && status >= 400 && status < 500 && typeof code === "string") {
       const second = Math.floor(nowMs / 1000);
-      const counter = counters.get(code) ?? { second, lines: 0, suppressed: 0 };
-      counters.set(code, counter);
+      const counter = counters.getOrInsert(code, { second, lines: 0, suppressed: 0 });
       if (counter.second !== second) Object.assign(counter, { second, lines: 0 });
       if (++counter.lines > refusalsPerSecondMax) {
         counter.suppressed += 1;

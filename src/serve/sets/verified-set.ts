@@ -62,8 +62,7 @@ export class VerifiedSet<E extends Entry = Entry> {
 
   /** What this function makes of the listing, made once. Never of values. */
   once<T>(make: (set: VerifiedSet<E>) => T): T {
-    if (!this.#made.has(make)) this.#made.set(make, make(this));
-    return this.#made.get(make) as T;
+    return this.#made.getOrInsertComputed(make, () => make(this)) as T;
   }
 
   /** Opens the values. The opener is made once and kept; the values never are. */
