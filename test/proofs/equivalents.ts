@@ -20,4 +20,12 @@ export const equivalents: readonly (readonly [file: string, text: string, fault:
     "moved by one",
     "of two that are full at one moment, the other one goes",
   ],
+  ["src/serve/access/grant-seals.ts", "row.live", "never", "what is not remembered is verified again"],
+  [
+    "src/serve/sets/lookup.ts",
+    "source.remembered.remember(set, descriptor.kind);",
+    "left out",
+    "what is not remembered is verified again",
+  ],
+  ["src/serve/sets/remembered.ts", "stored.sealed === null", "always", "a set that is there as this very row stays"],
 ];

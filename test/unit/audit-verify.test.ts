@@ -106,6 +106,14 @@ const ofOne: readonly Tampering[] = [
     [[9, 9]],
   ],
   [
+    ...([3, 3, "two of them, and not the one between"] as const),
+    inTurn(
+      edit(3, () => ({ entries: "{}" })),
+      edit(5, () => ({ entries: "{}" })),
+    ),
+    [[5, 5]],
+  ],
+  [
     ...([3, 5, "two neighbours and their macs: the third follows neither"] as const),
     inTurn(...[3, 4].map((seq) => edit(seq, () => ({ entries: "", mac: noMac })))),
   ],

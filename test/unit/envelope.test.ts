@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { Fault } from "../../src/core/fault.ts";
+import { Fault, type FaultCode } from "../../src/core/fault.ts";
 import { encodeFields } from "../../src/seal/associated-data.ts";
-import { generationOf, open, overheadBytes, seal, sealWithChosenNonceForVectors } from "../../src/seal/envelope.ts";
+import {
+  generationOf,
+  open,
+  orUndefined,
+  overheadBytes,
+  seal,
+  sealWithChosenNonceForVectors,
+} from "../../src/seal/envelope.ts";
 
 const key = Buffer.alloc(32, 1);
 const associatedData = Buffer.from("here");
@@ -83,6 +90,15 @@ describe("associated data", () => {
   test.each(["\ud83d", "\udd11", "a\ud83d\ud83d\udd11"])("has no encoding for half a surrogate pair", (text) => {
     expect(faultOf(() => encodeFields("set", text)).code).toBe("decryption_failed");
   });
+});
+
+test("what does not decrypt is undefined, and any other failure is thrown", () => {
+  const failing = (code: FaultCode) => () =>
+    orUndefined(() => {
+      throw new Fault(code, "of a test");
+    });
+  expect(failing("decryption_failed")()).toBeUndefined();
+  expect(failing("unavailable")).toThrow("of a test");
 });
 
 function faultOf(act: () => unknown): Fault {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHash, hkdfSync } from "node:crypto";
 import type { AuditEntry } from "../../src/record/entry.ts";
-import { entryLeaf, entrySalt, leafOf } from "../../src/record/leaf.ts";
+import { entryLeaf, entrySalt, Leaf, leafOf } from "../../src/record/leaf.ts";
 import { encodeEntries, type Segment } from "../../src/record/segment.ts";
 import { leafHash } from "../../src/record/tree.ts";
 import { installationId, saltKeyOf } from "../../src/seal/keyring.ts";
@@ -45,6 +45,16 @@ describe("the leaf of a segment, version 1,", () => {
     expect(leaves).not.toContain(undefined);
     const known = [three.leaf, leafOf(Buffer.alloc(32), [segment])?.text, ...leaves];
     expect(new Set(known).size).toBe(known.length);
+  });
+
+  test("takes what comes next in its lane and month, and nothing else", () => {
+    const segment = segmentOf(three);
+    const leaf = new Leaf(saltKey, segment);
+    leaf.add(segment);
+    const next = { ...segment, firstSeq: segment.lastSeq + 1, lastSeq: segment.lastSeq + 1 };
+    expect(leaf.takes(next)).toBe(true);
+    for (const other of [{ lane: "another" }, { firstSeq: next.firstSeq + 1 }, { at: next.at + 40 * 86_400_000 }])
+      expect(leaf.takes({ ...next, ...other })).toBe(false);
   });
 
   test("does not exist for a segment that Keyhole did not write", () => {
