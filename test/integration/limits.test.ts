@@ -210,6 +210,7 @@ describeBoth("limits", (w, dialect) => {
       for (let i = 0; i < 30; i++) {
         expect((await ask("/organization", { key: mintKey() })).status).toBe(401);
         expect((await ask("/organization")).status).toBe(401);
+        expect((await ask("/organization", { headers: { authorization: `Basic ${i}` } })).status).toBe(401);
       }
       expect(remainingOf(await ask("/organization", { key })).left).toBe(119);
     });

@@ -161,4 +161,15 @@ export const limits: readonly Proof[] = [
     ],
     fails: ["integration/keys", "with a rate of its own may ask as many times as often"],
   },
+  {
+    promise: "A header that is no key has a count of its own",
+    edits: [
+      [
+        "src/serve/gates/admit.ts",
+        'const text = presented.kind === "token" ? (token ?? "") : presented.text;',
+        'const text = token ?? "";',
+      ],
+    ],
+    fails: ["integration/limits", "each text has its own count, a request without a key has none"],
+  },
 ];

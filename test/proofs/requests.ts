@@ -170,9 +170,4 @@ export const requests: readonly Proof[] = [
     edits: [["src/serve/process/ops.ts", "/^(?:https?:\\/\\/[^/]+)?(\\/[^?]*)/", "/^https?:\\/\\/[^/]+(\\/[^?]*)/"]],
     fails: ["integration/ops", "answers three paths and nothing else"],
   },
-  {
-    promise: "A conditional read whose answer changed fetches the values that its lookup left out",
-    edits: [["src/serve/sets/lookup.ts", " || (needsValues && row.sealed === null)", ""]],
-    fails: ["integration/conditional", "one token of the metadata bucket, and one of its own if the answer changed"],
-  },
 ];
