@@ -40,12 +40,6 @@ function find(sets: RememberedSets, project: ReadProject, rowVersion: string, ne
   return sets.find(project, "variables", { environment, rowVersion, row: null }, needsValues);
 }
 
-test("a row without a mac is no set, and nothing that ends a request as a defect", () => {
-  const { stored } = setOf(web, "1 700 (0,1)", 100);
-  const open = () => new VerifiedSet(keys, web, variables, { ...stored, listingMac: null });
-  expect(open).toThrow(expect.objectContaining({ code: "decryption_failed" }));
-});
-
 describe("a remembered set", () => {
   const sets = new RememberedSets();
   const set = setOf(web, "1 700 (0,1)", 100);
