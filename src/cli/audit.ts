@@ -35,6 +35,7 @@ import type { AdminContext } from "../people/desk/context.ts";
 import { choice, fileOf, flag, force, out } from "../people/desk/inputs.ts";
 import { type Columns, cellsOf } from "../people/desk/outcome.ts";
 import { personText } from "../record/entry.ts";
+import type { EntryProof } from "../record/proof.ts";
 import type { Segment } from "../record/segment.ts";
 import { check, logKeys, verifyTree } from "./audit-proof.ts";
 import { withAdmin } from "./terminal/admin.ts";
@@ -86,19 +87,25 @@ const exportAll = processCommand({
       const noteLeft = (count: number) => {
         left += count;
       };
-      const exported: AuditExport = proofs
-        ? { pages: provenPages(admin, filter, noteLeft, damaged.note), line: jsonLine, entryOf: ({ entry }) => entry }
-        : {
-            pages: auditPages(admin, filter, damaged.note),
-            line: format === "csv" ? (one) => csvLine(csvFields.map((field) => csvCell(one, field))) : jsonLine,
-            entryOf: (one) => one,
-          };
-      const exportTo = async (put: (text: string) => unknown) => {
-        const count = await exportAudit(context, exported, format, put, found);
-        if (count === 0) none = await noneMatch(admin, filter);
-        ends = damaged.problem;
-        return count;
-      };
+      const pages: AsyncIterable<readonly (AuditRecord | EntryProof)[]> = proofs
+        ? provenPages(admin, filter, noteLeft, damaged.note)
+        : auditPages(admin, filter, damaged.note);
+      const lineOf = (one: AuditRecord | EntryProof) =>
+        "entry" in one || format === "jsonl" ? jsonLine(one) : csvLine(csvFields.map((field) => csvCell(one, field)));
+      const exportTo = (put: (text: string) => unknown) =>
+        withProgress(context.terminal.stderr, "Exporting", "entries", async (report) => {
+          let done = 0;
+          if (format === "csv") await put(csvLine(csvFields));
+          for await (const page of pages) {
+            found?.add(page.map((one) => ("entry" in one ? (one.entry as AuditRecord) : one)));
+            await put(page.map(lineOf).join(""));
+            done += page.length;
+            report(done);
+          }
+          if (done === 0) none = await noneMatch(admin, filter);
+          ends = damaged.problem;
+          return done;
+        });
       if (out === undefined) return exportTo((text) => write(context.terminal.stdout, text));
       let count = 0;
       const fill = async (draft: string) => {
@@ -202,34 +209,6 @@ async function followAudit(context: CommandContext, filter: AuditFilter & { read
       isLost = true;
     }
   }
-}
-
-/** What an export writes, and the line of each. */
-type AuditExport = {
-  readonly pages: AsyncIterable<readonly unknown[]>;
-  readonly line: (one: never) => string;
-  readonly entryOf: (one: never) => Pick<AuditRecord, "names">;
-};
-
-/** @returns how many entries were written */
-function exportAudit(
-  context: CommandContext,
-  { pages, line, entryOf }: AuditExport,
-  format: "jsonl" | "csv",
-  put: (text: string) => unknown,
-  found?: NamesFound,
-): Promise<number> {
-  return withProgress(context.terminal.stderr, "Exporting", "entries", async (report) => {
-    let done = 0;
-    if (format === "csv") await put(csvLine(csvFields));
-    for await (const page of pages) {
-      found?.add(page.map((one) => entryOf(one as never)));
-      await put(page.map((one) => line(one as never)).join(""));
-      done += page.length;
-      report(done);
-    }
-    return done;
-  });
 }
 
 const csvFields = [
