@@ -3,6 +3,7 @@ import { type Environment, environments } from "../../../src/core/names.ts";
 import { mintKey } from "../../../src/serve/access/api-key.ts";
 import type { Token } from "../../../src/serve/access/token.ts";
 import { TrustDirectory } from "../../../src/serve/access/trust-directory.ts";
+import type { Waits } from "../../../src/serve/api/waits.ts";
 import type { ApiParts } from "../../../src/serve/gates/api-parts.ts";
 import type { Limiter } from "../../../src/serve/limit/limiter.ts";
 import { type OpenKeyhole, openKeyhole } from "../../../src/serve/process/compose.ts";
@@ -186,6 +187,7 @@ export class History {
     else if (what < 0.45) await this.#damage();
     else if (what < 0.5) await this.#drain();
     else if (what < 0.6) await this.#atOnce();
+    else if (what < 0.612) await this.#wait();
     else for (let n = 0; n < 5; n++) await this.#compare([this.#request()]);
   }
 
@@ -510,7 +512,7 @@ export class History {
     const dice = this.#dice;
     const pair = dice.pick(this.#stage.pairs);
     const tag = this.#tags.findLast(({ path }) => path === asked.path);
-    const { "if-none-match": _, ...before } = asked.headers;
+    const { "if-none-match": _, prefer: __, ...before } = asked.headers;
     const headers = { ...before, "x-request-id": `${this.#name}-${++this.#requests}` };
     const asking = (one?: string) => ({ ...asked, headers: { ...headers, ...(one && { "if-none-match": one }) } });
     const isTagged = dice.chance(0.7);
@@ -627,6 +629,37 @@ export class History {
     await this.#compare(requests);
   }
 
+  /** Reads that wait, one of each key, while people do something. */
+  async #wait(): Promise<void> {
+    const dice = this.#dice;
+    const prefer = dice.pick(["wait=1", "wait=2"]);
+    this.#log.push(prefer);
+    const begun = new Map<string, { chosen: Request; first: Answer; real: Promise<Real> }>();
+    for (const last of this.#last) {
+      const { pair, asked, small } = this.#again(last);
+      const { authorization = "", "if-none-match": tag } = asked.headers;
+      const who = this.#owners.get(authorization.slice("Bearer ".length))?.id ?? authorization;
+      if (tag === undefined || begun.has(who)) continue;
+      const preferring = (one: Asked) => ({ ...one, headers: { ...one.headers, prefer } });
+      const chosen = { pair, asked: preferring(asked), small: preferring(small) };
+      begun.set(who, { chosen, first: pair.small.answer(chosen.small), real: askReal(chosen) });
+    }
+    const all = [...begun.values()];
+    const count = all.filter(({ first }) => first.status === 304).length;
+    await Promise.all(all.flatMap(({ first, real }) => (first.status === 304 ? [] : real)));
+    const waiting = () => this.#stage.pairs.reduce((sum, { real }) => sum + (real.waits as Waits).size, 0);
+    await eventually(() => waiting() >= count);
+    await this.#change();
+    for (const { chosen, first, real } of all) {
+      const { pair, small } = chosen;
+      const answer = await real;
+      const expected = first.status === 304 ? pair.small.answerAfter(first, small) : first;
+      const problem = this.#problem(pair, answer, expected, false);
+      if (problem !== undefined) throw new Error(`${JSON.stringify(chosen.asked)}\n${problem}`);
+      this.#note(chosen, answer, expected);
+    }
+  }
+
   /** What is left of each bucket: the next answer of each key says so. */
   async #probeBuckets(): Promise<void> {
     this.#log.push("buckets");
@@ -650,14 +683,7 @@ export class History {
 
   /** Asks the servers at once, and the small ones in an order in which they give the same answers. */
   async #compare(requests: readonly Request[]): Promise<void> {
-    const { seen } = this.#stage;
-    const real = await Promise.all(
-      requests.map(async ({ pair, asked: { method, path, headers } }) => {
-        const request = new globalThis.Request(`http://localhost/api/v1${path}`, { method, headers });
-        const { status, headers: sent, text } = await answerOf(await pair.client.handle(request));
-        return { status, headers: Object.fromEntries(sent) as Record<string, string>, body: text };
-      }),
-    );
+    const real = await Promise.all(requests.map(askReal));
     const isAlone = requests.length === 1;
     let pending = requests.map((request, index) => ({ ...request, answer: real[index] as Real }));
     // In the order in which they were charged, as far as their answers say. A conditional read may have paid twice.
@@ -675,18 +701,24 @@ export class History {
           `${isAlone ? "" : `${pending.length} left of ${requests.length}: `}${JSON.stringify(asked)}\n${problem}`,
         );
       }
-      this.#stage.count += 1;
-      seen.set(expected.code, (seen.get(expected.code) ?? 0) + 1);
-      const [realTag, smallTag] = [answer.headers["etag"], expected.headers["etag"]];
-      if (realTag !== undefined && smallTag !== undefined) {
-        this.#realOf.set(smallTag, realTag);
-        this.#smallOf.set(realTag, smallTag);
-        this.#last = [...this.#last.slice(-9), chosen];
-        this.#tags.push({ real: realTag, small: smallTag, path: asked.path });
-      }
-      pair.lane ??= answer.headers["keyhole-audit"]?.split(":")[0];
+      this.#note(chosen, answer, expected);
       pending = pending.filter((one) => one !== chosen);
     }
+  }
+
+  /** Keeps what later requests and comparisons are about. */
+  #note({ pair, asked, small }: Request, answer: Real, expected: Answer): void {
+    const { seen } = this.#stage;
+    this.#stage.count += 1;
+    seen.set(expected.code, (seen.get(expected.code) ?? 0) + 1);
+    const [realTag, smallTag] = [answer.headers["etag"], expected.headers["etag"]];
+    if (realTag !== undefined && smallTag !== undefined) {
+      this.#realOf.set(smallTag, realTag);
+      this.#smallOf.set(realTag, smallTag);
+      this.#last = [...this.#last.slice(-9), { pair, asked, small }];
+      this.#tags.push({ real: realTag, small: smallTag, path: asked.path });
+    }
+    pair.lane ??= answer.headers["keyhole-audit"]?.split(":")[0];
   }
 
   /** What differs, or undefined. */
@@ -767,6 +799,12 @@ export class History {
 }
 
 type Real = { readonly status: number; readonly headers: Record<string, string>; readonly body: string };
+
+async function askReal({ pair, asked: { method, path, headers } }: Request): Promise<Real> {
+  const request = new globalThis.Request(`http://localhost/api/v1${path}`, { method, headers });
+  const { status, headers: sent, text } = await answerOf(await pair.client.handle(request));
+  return { status, headers: Object.fromEntries(sent) as Record<string, string>, body: text };
+}
 
 /** What its bucket had left after it; of those that paid twice, their answers say it of the second bucket alone. */
 function orderOf({ asked, answer: { headers, status } }: Request & { readonly answer: Real }): number {

@@ -285,6 +285,8 @@ export class Server {
   #known = new Map<string, string>();
   /** How many entries its lane has. */
   #seq = 0;
+  /** What was answered when the wait began whose end is judged. */
+  #waited: Answer | undefined;
 
   constructor(store: Store, clock: Clock) {
     this.#store = store;
@@ -307,6 +309,18 @@ export class Server {
     while (this.#spareUs(bucket, keyId) >= 0) this.#charge(keyId, bucket, {});
   }
 
+  /**
+   * A request that prefers to wait, and whose answer is a 304, is answered with what this gives once something changed,
+   * or when its time is over.
+   * @param waited - that 304
+   */
+  answerAfter(waited: Answer, asked: Asked): Answer {
+    this.#waited = waited;
+    const answer = this.answer(asked);
+    this.#waited = undefined;
+    return answer;
+  }
+
   answer(asked: Asked): Answer {
     const id = asked.headers["x-request-id"] ?? "";
     const headers: Record<string, string> = {
@@ -321,7 +335,8 @@ export class Server {
     } catch (refusal) {
       if (!(refusal instanceof Refusal)) throw refusal;
       const { code, sentence: error } = refusal;
-      for (const name of ["etag", ...(code === "unauthorized" ? rateLimitFields : [])]) delete headers[name];
+      for (const name of ["etag", "preference-applied", ...(code === "unauthorized" ? rateLimitFields : [])])
+        delete headers[name];
       Object.assign(headers, { "content-type": jsonType }, refusal.headers);
       return { status: refusals[code][0], headers, body: JSON.stringify({ error, code }), code };
     }
@@ -374,6 +389,8 @@ export class Server {
     // 8. Bounds.
     const found = find(store, { key, question, project, reach });
     headers["etag"] = tagOf([key.id, project.id, action, question, found.fingerprint]);
+    const wait = /^wait=([1-9]|[1-5]\d|60)$/.exec(sent["prefer"] ?? "")?.[0];
+    if (tags !== undefined && wait !== undefined) headers["preference-applied"] = wait;
     const isKnown = tags?.some((tag) => tag === "*" || tag === headers["etag"]);
     if (isKnown) return undefined;
     if (metadataOnly) return JSON.stringify(found.metadata);
@@ -457,8 +474,12 @@ export class Server {
     throw new Refusal("unauthorized", challenge);
   }
 
-  /** Takes one token. */
+  /** Takes one token. A read that waited has paid its first one. */
   #charge(whose: string, bucket: Bucket, headers: Record<string, string>): void {
+    if (this.#waited !== undefined && bucket === "metadata") {
+      for (const name of rateLimitFields) headers[name] = this.#waited.headers[name] as string;
+      return;
+    }
     const { name, capacity, intervalUs, windowS } = this.#bucket(bucket, whose);
     const { nowUs } = this.#clock;
     const spareUs = this.#spareUs(bucket, whose);
