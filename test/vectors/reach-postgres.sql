@@ -1,5 +1,67 @@
 -- keyLookups
 
+select ask.n as n,
+  "api_keys"."id" as "keyId",
+  "api_keys"."organization_id" as "organizationId",
+  "api_keys"."surfaces" as surfaces,
+  "api_keys"."resources" as resources,
+  "api_keys"."environments" as environments,
+  case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end as projects,
+  "api_keys"."expires_at" as "expiresAt",
+  case when "api_keys"."trust" is not null then coalesce(case when octet_length("api_keys"."trust") <= 16384 then "api_keys"."trust" end, '') end as trust,
+  "api_keys"."rate" as rate,
+  case when "api_keys"."ranges" is not null then coalesce(case when octet_length("api_keys"."ranges") <= 4096 then "api_keys"."ranges" end, '') end as "from",
+  "api_keys"."digest" as digest,
+  case when octet_length("api_keys"."grant_seal") <= 32 then "api_keys"."grant_seal" end as "grantSeal",
+  case when "api_keys"."revoked_at" is null
+  and ("api_keys"."expires_at" is null or "api_keys"."expires_at" > floor(extract(epoch from clock_timestamp()) * 1000)::bigint) then 1 else 0 end as live,
+  case when octet_length("organizations"."slug") <= 64 then "organizations"."slug" end as "organizationSlug",
+  case when octet_length("organizations"."name") <= 1024 then "organizations"."name" end as "organizationName",
+  case when octet_length("organizations"."plan") <= 16 then "organizations"."plan" end as plan,
+  "projects"."id" as "projectId",
+  case ask.kind when 'files' then case when octet_length("projects"."file_counts") <= 128 then "projects"."file_counts" end end as counts,
+  case when exists (select 1
+    from "audit_exceptions") then 1 else 0 end as excepted,
+  (select "audit_heads"."seq"
+    from "audit_heads"
+    where "audit_heads"."lane" = 'commands') as people,
+  extract(epoch from pg_catalog.pg_postmaster_start_time())::text as server,
+  (select string_agg(concat_ws(' ', "sets"."environment", concat_ws(' ', "sets"."version", encode(case when octet_length("sets"."listing_mac") <= 32 then "sets"."listing_mac" end, 'hex'), "sets".xmin, "sets".ctid, "data_keys".xmin, "data_keys".ctid)), ';')
+    from "sets"
+    left join "data_keys" on "data_keys"."project_id" = "sets"."project_id"
+    and "data_keys"."generation" = "sets"."generation"
+    where "sets"."project_id" = "projects"."id"
+    and "sets"."kind" = ask.kind
+    and (case "sets"."environment" when 'development' then 1 when 'staging' then 2 when 'production' then 4 else 0 end & ask.environments & "api_keys"."environments") <> 0) as sets
+  from (select 0 as n,
+    cast($1 as text) as digest,
+    cast($2 as text) as slug,
+    cast($3 as text) as kind,
+    cast($4 as integer) as environments) as ask
+  join lateral (select "api_keys"."id",
+    "api_keys"."digest",
+    "api_keys"."organization_id",
+    "api_keys"."surfaces",
+    "api_keys"."resources",
+    "api_keys"."environments",
+    "api_keys"."expires_at",
+    "api_keys"."revoked_at",
+    "api_keys"."trust",
+    "api_keys"."rate",
+    "api_keys"."ranges",
+    case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end || '' as projects,
+    "api_keys"."grant_seal"
+    from "api_keys"
+    where "api_keys"."digest" = decode(ask.digest, 'hex') offset 0) as "api_keys" on true
+  join "organizations" on "organizations"."id" = "api_keys"."organization_id"
+  left join lateral (select "projects"."id",
+    "projects"."file_counts"
+    from "projects"
+    where "projects"."organization_id" = "api_keys"."organization_id"
+    and "projects"."slug" = case when ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || '') > 0) then ask.slug else '' end
+    and ("api_keys"."projects" is null or strpos(case when "api_keys"."projects" is not null then coalesce(case when octet_length("api_keys"."projects") <= 262144 then "api_keys"."projects" end, '') end, '"' || ask.slug || '":"' || "projects"."id" || '"') > 0)
+    limit 1) as "projects" on true;
+
 select found.*,
   case when excepted = 0
   and coalesce(octet_length(projects), 0) + coalesce(octet_length(trust), 0) <= 4096 then encode(sha256(convert_to(found::text, 'UTF8')), 'hex') end as state
