@@ -10,7 +10,7 @@ import { audience, compact, newSigningKey, publicJwk, usualClaims } from "../sup
 import { runBinary } from "../support/keyhole.ts";
 import type { Replica } from "../support/postgres.ts";
 import { withReplicas } from "../support/replicas.ts";
-import { expectWithin, furnish, type Key, makeSite, type Server, type Site } from "../support/server.ts";
+import { expectWithin, furnish, type Key, makeSite, type Server, type Site, waitsOf } from "../support/server.ts";
 
 const values = "/projects/web/variables?environment=staging";
 const metadata = `${values}&metadata_only=true`;
@@ -131,6 +131,10 @@ await withReplicas("a primary that fails and its standby", (a, { urlOf, run, rec
     const all = () => loads.flatMap(({ outcomes }) => outcomes);
     const served = (since: number) => (one: Outcome) => one.status === 200 && one.beganAt > since;
     await Promise.all(loads.map((load) => load.more(10, served(0))));
+    const { key } = await site.key("--org", "acme");
+    const tag = (await servers[0]?.get(values, key))?.headers.get("etag") ?? "";
+    const waits = servers.map((server) => server.get(values, key, { "if-none-match": tag, prefer: "wait=60" }));
+    for (const server of servers) await eventually(async () => (await waitsOf(server)) === 1);
 
     const backends = childrenOf(a.pid as number);
     process.kill(a.pid as number, "SIGKILL");
@@ -170,6 +174,13 @@ await withReplicas("a primary that fails and its standby", (a, { urlOf, run, rec
     for (const server of servers) {
       expect((await server.get(metadata, last.key)).status).toBe(401);
       await eventually(async () => (await fetch(`${server.ops()}/readyz`)).status === 200);
+    }
+    // Those that waited outlast it, and are told of a change that the new primary makes.
+    for (const server of servers) expect(await waitsOf(server)).toBe(1);
+    await site.json(["var", "set", "acme/web", "staging", "TOKEN", "--value", "canary-of-the-new-primary"]);
+    for (const { status, body } of await Promise.all(waits)) {
+      expect(status).toBe(200);
+      expect(body.toString()).toContain("canary-of-the-new-primary");
     }
   });
 
