@@ -1,7 +1,7 @@
 /**
  * The program behind `bun run mutants PATH… [--tests=WORD…] [--sample=N [--seed=N]] [--verdicts=FILE]`: puts small faults
  * into these files of `src` (`test/support/mutate.ts` says which), and lists those that no test of the files with these
- * words notices. With `--sample`, it tries as many of them, which the seed draws.
+ * words notices. With `--sample`, it tries N of them, drawn by the seed.
  *
  * A test is given its fault just before it begins, and only one that it comes to without a fault. So one run of a file
  * tries as many faults as it has tests. What is only reached while a file is loaded is not tried. With `--verdicts`,

@@ -168,7 +168,7 @@ export class Client {
   }
 }
 
-/** How many seconds an answer may wait for a change, and what ends that: then nothing has changed. */
+/** How many seconds an answer may wait for a change. If `signal` aborts, nothing has changed. */
 export type ChangeWait = { readonly waitS: number; readonly signal: AbortSignal };
 
 type Answered = Exclude<Reply<unknown>, { readonly failure: Failure }>;

@@ -26,8 +26,8 @@ export function parseAddress(text: string): Address | undefined {
 }
 
 /**
- * A range such as `10.0.0.0/8`, `2001:db8::1` or `unix`. Undefined if it is none, has bits beyond its length, or is a
- * range of IPv4 in the form of IPv6, whose length counts from elsewhere. Its text has its length, unless it is one
+ * A range such as `10.0.0.0/8`, `2001:db8::1` or `unix`. Undefined if it is none, has bits beyond its length, or is an
+ * IPv4-mapped IPv6 range, whose length counts from another bit. Its text has its length, unless it is one
  * address.
  */
 export function parseRange(text: string): AddressRange | undefined {
@@ -44,7 +44,7 @@ export function parseRange(text: string): AddressRange | undefined {
 
 /** What is wrong with words that are no range. */
 export const noRange =
-  "is none, has bits set beyond its length, or is a range of IPv4 in the form of IPv6 (write the IPv4 range)";
+  "is none, has bits set beyond its length, or is an IPv4-mapped IPv6 range (write the IPv4 range)";
 
 function isWithin(address: Address | typeof bySocket, ranges: readonly AddressRange[]): boolean {
   return ranges.some((range) => {

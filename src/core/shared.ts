@@ -1,4 +1,4 @@
-/** Gives all callers during one run of `work` the same promise. What the first of them gives it counts. */
+/** Gives all callers during one run of `work` the same promise. The first caller's arguments count. */
 export function shared<A extends readonly unknown[], T>(
   work: (...given: A) => Promise<T>,
 ): (...given: A) => Promise<T> {

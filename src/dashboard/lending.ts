@@ -65,7 +65,8 @@ export class Lending {
       const kept = this.#idle.pop();
       clearTimeout(kept?.timer);
       const database = kept?.database ?? this.#open();
-      return { ...database, close: () => this.#keep(database).finally(giveBack) };
+      const close = () => this.#keep(database).finally(giveBack);
+      return { ...database, close, [Symbol.asyncDispose]: close };
     } catch (error) {
       giveBack();
       throw error;

@@ -136,6 +136,22 @@ describeBoth("the page of people", (w) => {
     expect(await stored(w)).toBe(before);
   });
 
+  test("takes somebody's last right from whoever is then shown to nobody there, and offers no list with a gap", async () => {
+    const { slug, where, ben, as } = await furnish(w);
+    const guest = `guest-${slug}`;
+    await addPerson(w.admin, { name: guest, organization: (await w.place()).organization.slug, signIn: null });
+    await grantRights(w.admin, guest, { rights: ["write"], projects: [where], environments: ["staging"] });
+    const giver = `mia-${slug}`;
+    await addPerson(w.admin, { name: giver, organization: slug, signIn: { issuer, subject: giver } });
+    await grantRights(w.admin, giver, { rights: ["write", "grant"], projects: ["web"], environments: null });
+    const visitor = as(giver);
+    expect((await visitor.page(`/persons/${ben}`)).html).toMatch(/<input [^>]*name="place"/);
+    const asked = { deed: "take", rights: "write", place: where, environments: "staging", lasts: "for good" };
+    const shown = await shownTo(visitor, guest, asked);
+    expect(await shown.send()).toEqual({ status: 200, to: "/persons" });
+    expect(await rightsOf(w, guest)).toEqual([]);
+  });
+
   /** Somebody who gave `ben` a right, and is about to lose the right to give. */
   const given = async () => {
     const place = await furnish(w);
@@ -153,7 +169,7 @@ describeBoth("the page of people", (w) => {
   ])("names what somebody gave who loses rights or is removed, and %s", async (_, choice, left) => {
     const { where, lead, ben, visitor, losing } = await given();
     const shown = await shownTo(visitor, lead, losing);
-    expect(shown.text).toContain(`${lead} gave what then nobody answers for: ${ben} see ${where} staging`);
+    expect(shown.text).toContain(`${lead} gave rights that nobody would answer for: ${ben} see ${where} staging`);
     for (const one of Object.values(words)) expect(shown.text).toContain(one);
     const before = await stored(w);
     expect([(await shown.send()).status, await stored(w)]).toEqual([400, before]);
@@ -163,7 +179,7 @@ describeBoth("the page of people", (w) => {
 
     const again = await given();
     const leaving = await shownTo(again.visitor, again.lead, { deed: "remove" });
-    expect(leaving.text).toContain(`${again.lead} gave what then nobody answers for`);
+    expect(leaving.text).toContain(`${again.lead} gave rights that nobody would answer for`);
     expect((await leaving.send({ given: choice })).field).toBe("again");
     expect(await leaving.send({ given: choice, again: again.lead })).toEqual({ status: 200, to: "/persons" });
     expect(await rightsOf(w, again.ben)).toEqual(left);

@@ -7,12 +7,6 @@ export const equivalents: readonly (readonly [file: string, text: string, fault:
   ["src/seal/file-content.ts", "at < ciphertext.length", "moved by one", "a last piece without a byte"],
   ["src/seal/new-set.ts", "plaintext.fill(0);", "left out", "nobody holds the memory any more that it erases"],
   ["src/seal/set.ts", "plaintext.fill(0);", "left out", "nobody holds the memory any more that it erases"],
-  [
-    "src/serve/limit/bucket.ts",
-    "larger.set(`${bucket} ${rate}`, made);",
-    "left out",
-    "what is not remembered is made again, and the same",
-  ],
   ["src/serve/limit/budget.ts", "this.#waiting.size > 0", "moved by one", "without a waiter, nobody is admitted"],
   [
     "src/serve/limit/unrecognized.ts",

@@ -5,6 +5,7 @@ import {
   type Terms,
   type Token,
   type Trust,
+  usableKeys,
   verifyToken,
   wordsOf,
 } from "../../src/serve/access/token.ts";
@@ -109,4 +110,10 @@ describe("a key set", () => {
     expect(await whyRefused(token, pinned)).toContain("its signature is not");
     await expect(verifyToken(token, [pinned], published, Date.now())).rejects.toThrow("its signature is not");
   });
+});
+
+test("of the keys that an issuer publishes, those that cannot verify are counted out, whatever they hold", () => {
+  const good = publicJwk("one", newSigningKey("ES256"));
+  const odd = [{}, { ...good, alg: { toString: 1 } }, { ...good, x: 7 }, { ...good, key_ops: ["sign"] }];
+  expect(usableKeys([good, ...odd])).toBe(1);
 });

@@ -350,7 +350,7 @@ export async function listVariables(admin: AdminContext, where: string, environm
 }
 
 /** A variable that is marked for rotation. */
-export type DueVariable = {
+type DueVariable = {
   /** Slugs. */
   readonly organization: string;
   readonly project: string;

@@ -358,7 +358,7 @@ async function Verified({ admin }: Visit) {
     <>
       <p>
         <strong>{flaws.length === 0 ? "Every entry is unchanged" : "The audit does not verify"}</strong>:{" "}
-        {counted(entries, "entry", "entries")} in {counted(lanes, "lane")} verified.
+        {counted(entries, "entry", "entries")} in {counted(lanes, "lane")} checked.
         {accepted.length > 0 && ` ${counted(accepted.length, "known loss", "known losses")} accepted.`} Only{" "}
         <Name>keyhole audit verify --checkpoint</Name>, with the server's log, shows whether entries are missing that no
         notary has signed.

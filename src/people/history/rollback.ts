@@ -108,7 +108,7 @@ export function planUndo(admin: AdminContext, set: SetAt, version: number) {
   });
 }
 
-/** Writers of names since: the newest version that wrote each. */
+/** Names that stay, and the newest version that wrote each. */
 type Left = readonly { readonly name: string; readonly version: number; readonly by: string }[];
 
 /** @throws Refused `invalid` if somebody has written all names since */

@@ -137,7 +137,7 @@ async function readersOf(admin: AdminContext, found: readonly Leak[], sinceAt: n
 /** Whether somebody may see all reads there; without an environment, in each. */
 function seesReads(admin: AdminContext, project: string, environment: Environment | undefined): Promise<boolean> {
   const found = findProject(admin, project, "audit", environment ? [environment] : environments).then(() => true);
-  return unlessRefused(found, ["not_found", "forbidden"], () => false);
+  return unlessRefused(found, ["not_found", "forbidden", "conflict"], () => false);
 }
 
 /** What was looked at, and how the command ends. */

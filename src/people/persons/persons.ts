@@ -278,7 +278,7 @@ export async function ownRights(admin: AdminContext): Promise<OwnRights> {
 }
 
 /** Rights of one person in one place that end together, as a list of keys shows them. */
-export type EndingRights = Pick<RightsInPlace, "rights" | "organization"> & {
+type EndingRights = Pick<RightsInPlace, "rights" | "organization"> & {
   readonly name: string;
   /** Slugs; null for every project. */
   readonly projects: readonly string[] | null;
@@ -379,8 +379,8 @@ type PersonChange = (before: Person | undefined, others: readonly Person[], at: 
 
 /**
  * What it would do to write the next version. In a transaction the lane's head is locked first, so that of two changes at
- * once the later sees the earlier. What gives or leaves a right is for the list that somebody saw; what only takes is done
- * whatever else has changed, so that nobody can hold it up.
+ * once the later sees the earlier. A change that gives or keeps a right is refused if the list changed since it was shown. One
+ * that only takes is not, so nobody can hold it up.
  */
 async function planPerson(
   admin: AdminContext,
@@ -460,7 +460,7 @@ async function settled(
   if (given === undefined) {
     const slugs = await slugsOf(admin);
     const lines = lost.map((one) => lineOf(one.name, shownRights(slugs, [one.right], at)[0] as RightsInPlace));
-    const words = `${name} gave what then nobody answers for: ${listed(lines)}. Say what becomes of it: leave it, as given by you (--keep-given), or take it away, too (--with-given).`;
+    const words = `${name} gave rights that nobody would answer for: ${listed(lines)}. Say what becomes of it: leave it, as given by you (--keep-given), or take it away, too (--with-given).`;
     throw new Refused("invalid", words, { field: "given" });
   }
   return persons.map((person) => {

@@ -8,7 +8,7 @@ import { rowsMax } from "../../dashboard/parts/paged.tsx";
 import { Boxes, Change, Field, NameAgain, Prose, ShellLines, SignInAgain, Word } from "../../dashboard/parts/parts.tsx";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import { Form, type Visit } from "../../dashboard/parts/visit.ts";
-import { everyRight } from "../../serve/access/rights.ts";
+import { everyRight, reached } from "../../serve/access/rights.ts";
 import { commandLine } from "../desk/command-line.ts";
 import { isFresh } from "../desk/context.ts";
 import type { Inputs } from "../desk/inputs.ts";
@@ -18,7 +18,7 @@ import { listOrganizations } from "../projects/organizations.ts";
 import { pathOf } from "../projects/page.tsx";
 import { listProjects } from "../projects/projects.ts";
 import { grant, revoke, rightsText } from "./operations.ts";
-import type { PersonRecord } from "./persons.ts";
+import { type PersonRecord, showPerson } from "./persons.ts";
 
 export function personPath(name: string): string {
   return `/persons/${name}`;
@@ -46,13 +46,13 @@ function askedIn(visit: Visit, form: Form) {
   const name = visit.param("name");
   const button = form.choice("deed", deeds);
   const deed = form.read("deed");
-  const acting = <I extends Inputs>(operation: Planned<I>, given: Filled<I>, to: string) => ({
+  const acting = <I extends Inputs>(operation: Planned<I>, given: Filled<I>) => ({
     plan: (more: OfGiven = {}) => planned(visit, operation, { ...given, ...more }),
-    run: (more: OfGiven) => carryOut(visit, operation, { ...given, ...more }, to),
+    run: (more: OfGiven) => carryOut(visit, operation, { ...given, ...more }, personPath(name)),
   });
   if (deed === "remove") {
     const asked = { deed, button, fields: { deed }, isOfProduction: false, command: commandLine(revoke, { name }) };
-    return { ...asked, ...acting(revoke, { name }, "/persons") };
+    return { ...asked, ...acting(revoke, { name }) };
   }
   const place = form.read("place").trim();
   const among = form.environments("environments");
@@ -65,12 +65,12 @@ function askedIn(visit: Visit, form: Form) {
   const fields = { deed, rights, place, environments: among, lasts: form.read("lasts") };
   const asked = { deed, button, fields, isOfProduction: among.includes("production") };
   if (deed === "take") {
-    return { ...asked, command: commandLine(revoke, words), ...acting(revoke, words, personPath(name)) };
+    return { ...asked, command: commandLine(revoke, words), ...acting(revoke, words) };
   }
   const end = form.choice("lasts", lasting);
   const given = { ...words, endFrom: end === undefined ? undefined : parseEnd(end) };
   const command = commandLine(grant, { ...words, endFrom: end });
-  return { ...asked, command, ...acting(grant, given, personPath(name)) };
+  return { ...asked, command, ...acting(grant, given) };
 }
 
 /** Chooses rights to give or to take away. What that would do is shown first, below it. */
@@ -81,6 +81,8 @@ export async function RightsForm(visit: Visit, name: string): Promise<VNode> {
   const places = [...projects, ...(await listOrganizations(admin)).map(({ slug }) => slug)];
   const isOperator = admin.rights === "operator";
   const mayGive = visit.may("grant");
+  const seesAll =
+    isOperator || admin.rights.every((one) => !one.rights.includes("grant") || reached(admin.rights, ["see"], one)[0]);
   return (
     <section>
       <h2>Give or take rights</h2>
@@ -96,7 +98,7 @@ export async function RightsForm(visit: Visit, name: string): Promise<VNode> {
           name="place"
           label="Where"
           help="A project, or an organization: all its projects, those created later too."
-          {...(places.length <= rowsMax && { options: places })}
+          {...(places.length <= rowsMax && seesAll && { options: places })}
           value={typed.find("place")}
         />
         <Boxes legend="In" name="environments" options={environments} checked={typed.all("environments")} />
@@ -111,7 +113,7 @@ export async function RightsForm(visit: Visit, name: string): Promise<VNode> {
           {isOperator && <a href={`${personPath(name)}?deed=remove#then`}>Remove the person</a>}
         </div>
         <p class="quiet">
-          {mayGive ? "You see first what they could do then." : "You see the command for somebody who may give rights."}
+          {mayGive ? "You first see what they could do." : "You get the command for somebody who may give rights."}
         </p>
       </form>
       {typed.has("deed") && <div id="then">{await unlessRefused(Then(visit, typed), ["invalid"], Refusal)}</div>}
@@ -192,5 +194,8 @@ export async function changePerson(visit: Visit): Promise<Answer> {
   const { deed, isOfProduction, run } = askedIn(visit, form);
   if (deed === "remove") form.requireTyped(name, "To remove them");
   form.requireAgain(name, isOfProduction ? ["production"] : []);
-  return run(form.has("given") ? form.choice<OfGiven>("given", ofGiven) : {});
+  const done = await run(form.has("given") ? form.choice<OfGiven>("given", ofGiven) : {});
+  // Somebody without rights there is shown no more to whoever took the last one.
+  const isShown = await unlessRefused(showPerson(visit.admin, name).then(Boolean), ["not_found"], () => false);
+  return isShown ? done : { ...done, to: "/persons" };
 }

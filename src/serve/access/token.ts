@@ -205,15 +205,14 @@ export const usableKinds =
 
 /** How many of these JSON Web Keys can verify a token. */
 export function usableKeys(keys: readonly object[]): number {
-  return keys.filter(isUsable).length;
+  return keys.filter((key) => attempt(() => isUsable(key))).length;
 }
 
+/** @throws Error if it is no public key */
 function isUsable(given: object): boolean {
   const { alg, use, key_ops: operations = ["verify"], ...key } = given as Readonly<Record<string, unknown>>;
   if (!isForTokens({ use }) || !Array.isArray(operations) || !operations.includes("verify")) return false;
-  const made = attempt(() => createPublicKey({ format: "jwk", key }));
-  if (made === undefined) return false;
-  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = made;
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = createPublicKey({ format: "jwk", key });
   const fitting = type === "rsa" ? ["RS256", "PS256"] : [curves[String(key["crv"])]];
   return (details?.modulusLength ?? rsaBitsMin) >= rsaBitsMin && fitting.includes(String(alg ?? fitting[0]));
 }
