@@ -99,7 +99,7 @@ describeBoth("an empty answer", (w) => {
     for (const path of pages)
       expect([path, (await visitor.page(path)).html]).toEqual([path, expect.stringContaining(unread)]);
     expect((await visitor.page(pages[0] ?? "")).html).toContain(segment);
-    expect((await visitor.page(`/keys/${key.id}`)).html).toContain("none in what could be read");
+    expect((await visitor.page(`/keys/${key.id}/read`)).html).toContain(unread);
     const answer = visitor.page(`/audit/export?${new URLSearchParams({ project: where, action: "variables.read" })}`);
     await expect(answer).rejects.toThrow(unread);
     // And of names, what was not searched.
