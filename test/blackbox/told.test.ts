@@ -78,12 +78,15 @@ withPrograms(["sh", "curl", "jq"], "the operator of docs/told-of-a-change.md", (
   const site = siteOf("sqlite", { production: { A: "one" } });
   const server = serverOf(site);
 
-  test("applies what is there, and each change", async () => {
+  test("applies what is there, and each change, and asks again half a minute after it could not", async () => {
     const { key } = await site.key("--org", "acme");
     const folder = newFolder();
     const token = join(folder, "token");
     writeFileSync(token, key);
-    writeFileSync(join(folder, "kubectl"), '#!/bin/sh\necho "$*" >> asked\ncat >> applied\n', { mode: 0o755 });
+    const own = (name: string, lines: string) =>
+      writeFileSync(join(folder, name), `#!/bin/sh\n${lines}`, { mode: 0o755 });
+    own("kubectl", 'echo "$*" >> asked\nmkdir tried 2>&- && exit 1\ncat >> applied\n');
+    own("sleep", `echo "$1" >> slept\nexec ${Bun.which("sleep")} 1\n`);
     const script = blockOf("docs/told-of-a-change.md", "sh", "kubectl apply");
     expect(script).toContain("/var/run/secrets/keyhole/token");
     writeFileSync(join(folder, "operator.sh"), script.replace("/var/run/secrets/keyhole/token", token));
@@ -104,8 +107,9 @@ withPrograms(["sh", "curl", "jq"], "the operator of docs/told-of-a-change.md", (
       const data = (await applied()).map((one) => one.data);
       expect(data).toEqual([{ A: btoa("one") }, { A: btoa("two") }, {}]);
       expect(readFileSync(join(folder, "asked"), "utf8")).toBe(
-        "apply --server-side --force-conflicts -f -\n".repeat(3),
+        "apply --server-side --force-conflicts -f -\n".repeat(4),
       );
+      expect(readFileSync(join(folder, "slept"), "utf8")).toStartWith("30\n1\n1\n");
     } finally {
       await operator.stop("SIGKILL");
     }
