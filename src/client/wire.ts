@@ -92,8 +92,12 @@ export const realClock: Clock = {
   dateMs: () => Date.now(),
   sleep: (durationMs, signal) =>
     new Promise((resolve) => {
-      const timer = setTimeout(resolve, durationMs);
-      signal?.addEventListener("abort", () => clearTimeout(timer));
+      const end = () => clearTimeout(timer);
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", end); // a signal may outlive many pauses
+        resolve();
+      }, durationMs);
+      signal?.addEventListener("abort", end);
     }),
   random: Math.random,
 };

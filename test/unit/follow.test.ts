@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { getEventListeners } from "node:events";
 import type { KeyholeError } from "../../src/client/npm/error.ts";
 import { watchVariables } from "../../src/client/npm/follow.ts";
 import { questionsOf } from "../../src/client/npm/questions.ts";
@@ -216,4 +217,12 @@ test("a watch that is closed at its first look is not ready any more, whatever i
   const watch = watchVariables({}, () => new Promise<never>(() => {}));
   watch.close();
   expect(await watch.ready.catch(({ code }: KeyholeError) => code)).toBe("closed");
+});
+
+test("a pause leaves nothing behind at the signal that could have ended it", async () => {
+  const { signal } = new AbortController();
+  const pauses = [0, 0].map((ms) => realClock.sleep(ms, signal));
+  expect(getEventListeners(signal, "abort")).toHaveLength(2);
+  await Promise.all(pauses);
+  expect(getEventListeners(signal, "abort")).toEqual([]);
 });
