@@ -138,8 +138,13 @@ func (c Client) Watch(
 				return err
 			}
 			mayWait = true
-			if refusal.RetryAfter > every {
+			// The server is asked before the values are too old, whatever it says.
+			delay = stale - time.Since(seen)
+			if delay > refusal.RetryAfter {
 				delay = refusal.RetryAfter
+			}
+			if delay < every {
+				delay = every
 			}
 		}
 		if delay < 0 {

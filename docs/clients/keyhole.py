@@ -79,7 +79,9 @@ def watch(project, environment, *, url=None, key=None, timeout=30.0, every=30.0,
             if values is None or error.code in REFUSALS or time.monotonic() - seen > stale:
                 raise
             found, may_wait = None, True
-            delay = max(every, error.retry_after or 0)
+            # The server is asked before the values are too old, whatever it says.
+            left = stale - (time.monotonic() - seen)
+            delay = max(every, min(error.retry_after or 0, left))
         if found is not None and found != values:
             values = found
             yield dict(values)

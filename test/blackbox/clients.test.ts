@@ -46,7 +46,7 @@ try:
         print(json.dumps([_parse_retry_after(text, float(sys.argv[2])) for text in sys.argv[3:]]))
         sys.exit()
     if sys.argv[1] == "--watch":
-        for values in watch("web", "production", every=float(sys.argv[2])):
+        for values in watch("web", "production", every=float(sys.argv[2]), stale=float(sys.argv[3])):
             print(json.dumps({"values": values}), flush=True)
     print(json.dumps({"values": variables(sys.argv[1], sys.argv[2], timeout=float(sys.argv[3]), wait=float(sys.argv[4]))}))
 except KeyholeError as error:
@@ -87,7 +87,7 @@ func main() {
 	var err error
 	if os.Args[1] == "--watch" {
 		changed := func(values map[string]string) { json.NewEncoder(os.Stdout).Encode(map[string]any{"values": values}) }
-		err = keyhole.Client{}.Watch(context.Background(), "web", "production", seconds(os.Args[2]), 0, changed)
+		err = keyhole.Client{}.Watch(context.Background(), "web", "production", seconds(os.Args[2]), seconds(os.Args[3]), changed)
 	} else {
 		client := keyhole.Client{Timeout: seconds(os.Args[3]), Wait: seconds(os.Args[4])}
 		values, err = client.Variables(context.Background(), os.Args[1], os.Args[2])
@@ -236,7 +236,7 @@ function promises(driver: () => readonly string[], example: () => readonly strin
   test("a real server tells a watch of a change and of the key's end, however seldom it would look", async () => {
     const { key, id } = await site.key("--org", "acme");
     const env = { PATH: process.env["PATH"], HOME: folder, KEYHOLE_URL: server.origin, KEYHOLE_API_KEY: key };
-    const program = startProgram([...driver(), "--watch", "3600"], { cwd: folder, env });
+    const program = startProgram([...driver(), "--watch", "3600", "300"], { cwd: folder, env });
     const said = () =>
       program
         .said()
@@ -289,7 +289,10 @@ function promises(driver: () => readonly string[], example: () => readonly strin
         if (question.headers.has("prefer")) askedAtMs.push(performance.now());
         return replies[question.count]?.[0] ?? { silent: true };
       });
-      const ran = await run([...driver(), "--watch", "1"], { KEYHOLE_URL: liar.origin, KEYHOLE_API_KEY: canary });
+      const ran = await run([...driver(), "--watch", "1", "300"], {
+        KEYHOLE_URL: liar.origin,
+        KEYHOLE_API_KEY: canary,
+      });
       const lines = ran.stdout
         .trim()
         .split("\n")
@@ -297,6 +300,19 @@ function promises(driver: () => readonly string[], example: () => readonly strin
       expect(lines).toMatchObject([{ values: { A: "0" } }, { values: { A: "1" } }, { code: "unauthorized" }]);
       expect(liar.questions.map(({ headers }) => headers.get("prefer"))).toEqual(replies.map(([, prefers]) => prefers));
       for (const [at, ms] of askedAtMs.slice(1).entries()) expect(ms - (askedAtMs[at] ?? 0)).toBeGreaterThan(900);
+    });
+
+    test("ends once its values are too old, whatever Retry-After says", async () => {
+      const later = refusal(429, "rate_limited", "", { "Retry-After": "86400" });
+      const liar = await startLiar(({ count }) => (count === 0 ? body([{ key: "A", value: "0" }]) : later));
+      const env = { PATH: process.env["PATH"], HOME: folder, KEYHOLE_URL: liar.origin, KEYHOLE_API_KEY: canary };
+      const program = startProgram([...driver(), "--watch", "1", "3"], { cwd: folder, env });
+      try {
+        await program.says('"code":');
+        expect(program.said().stdout).toMatch(/^\{"values": ?\{"A": ?"0"\}\}\n\{"code": ?"rate_limited"/);
+      } finally {
+        await program.stop();
+      }
     });
   });
 

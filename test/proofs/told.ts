@@ -154,6 +154,12 @@ export const told: readonly Proof[] = [
     fails: ["blackbox/clients", "outlasts what happens to those that wait, and asks once a second at most"],
   },
   {
+    promise: "A server's Retry-After does not make the reader for Python keep values that are too old",
+    edits: [["docs/clients/keyhole.py", "min(error.retry_after or 0, left)", "error.retry_after or 0"]],
+    fails: ["blackbox/clients", "ends once its values are too old, whatever Retry-After says"],
+    hangs: true,
+  },
+  {
     promise: "Our proxies let an answer wait for a minute",
     edits: [["docs/deploy/nginx.conf", "proxy_read_timeout 65s;", "proxy_read_timeout 20s;"]],
     fails: ["blackbox/tls", "a read waits for a change, and may do so for a minute"],
