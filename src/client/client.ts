@@ -169,7 +169,7 @@ export class Client {
 }
 
 /** How many seconds an answer may wait for a change. If `signal` aborts, nothing has changed. */
-export type ChangeWait = { readonly waitS: number; readonly signal: AbortSignal };
+export type ChangeWait = { readonly waitS: number | undefined; readonly signal: AbortSignal };
 
 type Answered = Exclude<Reply<unknown>, { readonly failure: Failure }>;
 

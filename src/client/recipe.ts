@@ -27,16 +27,18 @@ export function prepare({ asked, client }: Source, variables: readonly NamedValu
 
 /**
  * Returns a look for `watchFor`: it gives the command as it is now if its environment or a file changed. A look that
- * fails loses no change, because the next one compares with the same command.
+ * fails loses no change, because the next one compares with the same command, without a wait.
  * @param first - the command that runs
  * @param pull - puts files in place, and returns the paths of those that changed; undefined for a command without files
  */
 export function looksFor(source: Source, recipe: Recipe, first: Prepared, pull?: () => Promise<readonly string[]>) {
   let running = first;
+  let hasFailed = false;
   return async (waitS: number): Promise<LookResult<Prepared | undefined>> => {
     // Variables and files are waited for together: an answer that waited, or a failure, ends the other wait.
     const over = new AbortController();
-    const waiting = { waitS, signal: over.signal };
+    const waiting = { waitS: hasFailed ? undefined : waitS, signal: over.signal };
+    hasFailed = true;
     const end = () => {
       if (source.client.waited) over.abort();
     };
@@ -48,6 +50,7 @@ export function looksFor(source: Source, recipe: Recipe, first: Prepared, pull?:
     const written = (await pull?.()) ?? [];
     const isSame = written.length === 0 && Bun.deepEquals(found.env, running.env);
     running = found;
+    hasFailed = false;
     return { found: isSame ? undefined : found, waited };
   };
 }

@@ -160,6 +160,12 @@ export const told: readonly Proof[] = [
     hangs: true,
   },
   {
+    promise: "What a look that failed had read is compared before the next wait",
+    edits: [["src/client/recipe.ts", "hasFailed ? undefined : waitS", "waitS"]],
+    fails: ["unit/watch", "puts changed files in place first, and loses no change to a look that fails"],
+    hangs: true,
+  },
+  {
     promise: "Our proxies let an answer wait for a minute",
     edits: [["docs/deploy/nginx.conf", "proxy_read_timeout 65s;", "proxy_read_timeout 20s;"]],
     fails: ["blackbox/tls", "a read waits for a change, and may do so for a minute"],
