@@ -2,6 +2,7 @@
 export const equivalents: readonly (readonly [file: string, text: string, fault: string, why: string])[] = [
   ["src/seal/envelope.ts", "opened?.fill(0);", "left out", "nobody holds the memory any more that it erases"],
   ["src/seal/file-content.ts", "opened.fill(0);", "left out", "nobody holds the memory any more that it erases"],
+  ["src/seal/file-content.ts", "opened.fill(0);", "plus one", "another byte erases as well"],
   ["src/seal/file-content.ts", "piece.fill(0);", "left out", "nobody holds the memory any more that it erases"],
   ["src/seal/file-content.ts", "discard(piece);", "left out", "it gives memory back that nobody holds any more"],
   ["src/seal/file-content.ts", "at < ciphertext.length", "moved by one", "a last piece without a byte"],
@@ -14,6 +15,27 @@ export const equivalents: readonly (readonly [file: string, text: string, fault:
     "moved by one",
     "of two that are full at one moment, the other one goes",
   ],
+  ["src/serve/limit/unrecognized.ts", "return -1;", "plus one", "any number below 0 is no entry"],
+  [
+    "src/serve/limit/limiter.ts",
+    "if (++this.#takes % 64 === 0) this.sweep(nowUs);",
+    "plus one",
+    "a full bucket is the same as none, whenever it is dropped",
+  ],
+  [
+    "src/serve/gates/body.ts",
+    "ended",
+    "never",
+    "the pieces have ended too, and a stream that has ended takes neither a piece nor an error",
+  ],
+  ["src/serve/gates/exchange.ts", "queryAt < 0", "moved by one", "no address begins with its query"],
+  ["src/serve/gates/exchange.ts", "bytes <= atOnceBytesMax", "never", "the same bytes and the same length take longer"],
+  [
+    "src/serve/gates/query.ts",
+    '!encoded.includes("%") && !encoded.includes("+")',
+    "never",
+    "decoding such a text leaves it as it is, and takes longer",
+  ],
   ["src/serve/access/grant-seals.ts", "row.live", "never", "what is not remembered is verified again"],
   [
     "src/serve/sets/lookup.ts",
@@ -21,5 +43,13 @@ export const equivalents: readonly (readonly [file: string, text: string, fault:
     "left out",
     "what is not remembered is verified again",
   ],
+  [
+    "src/serve/sets/verified-set.ts",
+    "listingMac === null",
+    "left out",
+    "the comparison refuses a set without a mac too, before anything opens it",
+  ],
+  ["src/serve/sets/stages.ts", "auditFromMs: 0,", "plus one", "a stage is shown when it has ended, so it has begun"],
+  ["src/serve/sets/stages.ts", "opened: 0,", "plus one", "it is shown with a kind, and both are noted at once"],
   ["src/serve/sets/remembered.ts", "stored.sealed === null", "always", "a set that is there as this very row stays"],
 ];

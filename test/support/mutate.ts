@@ -20,10 +20,12 @@ const comparisons = new Set(["===", "!==", ...Object.keys(moved)]);
 export function mutate(source: string, first: number): { text: string; mutants: Mutant[] } {
   const mutants: Mutant[] = [];
   const textOf = ({ start, end }: Tree) => source.slice(start, end);
+  const lines = source.split("\n");
   const lineOf = ({ start }: Tree) => source.slice(0, start).split("\n").length;
   /** The question for one more fault. */
   const wanted = (node: Tree, fault: string) => {
-    const text = textOf(node).replaceAll(/\s+/g, " ");
+    const isNumber = typeof node["value"] === "number"; // its line says which one it is
+    const text = isNumber ? (lines[lineOf(node) - 1] as string).trim() : textOf(node).replaceAll(/\s+/g, " ");
     return `$m(${first + mutants.push({ line: lineOf(node), text, fault }) - 1})`;
   };
 

@@ -11,7 +11,12 @@ test.each<[source: string, given: number[], before: unknown, faults: Record<stri
     "return a >= 1;",
     [1],
     true,
-    { "a >= 1 moved by one": false, "a >= 1 true": true, "a >= 1 false": false, "1 plus one": false },
+    {
+      "a >= 1 moved by one": false,
+      "a >= 1 true": true,
+      "a >= 1 false": false,
+      "function f(a, b) { return a >= 1; } plus one": false,
+    },
   ],
   ["if (!a) return b; return a;", [0, 5], 5, { "!a always": 5, "!a never": 0 }],
   ["return a === 1 && b === 2;", [1, 3], false, { "a === 1 left out": false, "b === 2 left out": true }],
