@@ -250,10 +250,10 @@ export class AuditWalk {
   #noteChanged({ lane, firstSeq, lastSeq }: Segment): void {
     const before = this.flaws.at(-1);
     const goesOn = before?.lane === lane && before.lastSeq >= firstSeq - 1 && before.seals === undefined;
-    const seq = goesOn ? before.seq : firstSeq;
-    const flaw = laneFlaw({ lane, seq, lastSeq: Math.max(lastSeq, goesOn ? before.lastSeq : 0) }, "broken");
-    if (goesOn) this.flaws.splice(-1, 1, flaw);
-    else this.#add(flaw);
+    if (goesOn) {
+      const both = { lane, seq: before.seq, lastSeq: Math.max(lastSeq, before.lastSeq) };
+      this.flaws.splice(-1, 1, laneFlaw(both, "broken"));
+    } else this.#add(laneFlaw({ lane, seq: firstSeq, lastSeq }, "broken"));
   }
 
   #add(flaw: LaneFlaw): void {

@@ -2,11 +2,14 @@
 import { describe, expect, test } from "bun:test";
 import { compareCheckpoints } from "../../src/people/audit/log-checkpoints.ts";
 import type { AuditEntry } from "../../src/record/entry.ts";
-import { laneFlaw } from "../../src/record/flaw.ts";
+import { type Acceptance, laneFlaw } from "../../src/record/flaw.ts";
 import type { LaneCheckpoint } from "../../src/record/journal.ts";
+import { Leaf, leafOf } from "../../src/record/leaf.ts";
+import { sealLeft } from "../../src/record/leaf-set.ts";
 import { stateFlaw } from "../../src/record/record.ts";
 import { encodeEntries, type Segment, segmentMac } from "../../src/record/segment.ts";
-import { AuditWalk } from "../../src/record/verify.ts";
+import { leafHash } from "../../src/record/tree.ts";
+import { AuditWalk, isProved, type LeafOfSegments, type StoredSegment, sealDropped } from "../../src/record/verify.ts";
 import { auditKey, entry, journalOn } from "../support/journal.ts";
 
 const from = Date.UTC(2026, 4, 7);
@@ -46,6 +49,38 @@ const walkOver = async (segments: readonly Segment[]) => {
   const sorted = segments.toSorted((a, b) => a.firstSeq - b.firstSeq || a.at - b.at);
   const walk = new AuditWalk(auditKey, chainOf(sorted));
   for (const segment of sorted) await walk.pass(segment);
+  return walk;
+};
+
+const saltKey = Buffer.alloc(32, 9);
+
+/** Puts segments of one entry into leaves of `size` neighbours. */
+function inLeaves(segments: readonly Segment[], size: number): (Segment & { readonly leaf: LeafOfSegments })[] {
+  return segments.map((one, at) => {
+    const leaf = Math.floor(at / size);
+    const built = leafOf(saltKey, segments.slice(leaf * size, (leaf + 1) * size)) as Leaf;
+    const { lane, firstSeq, lastSeq } = built;
+    return { ...one, leaf: { leaf, lane, firstSeq, lastSeq, hashes: leafHash(built.text) } };
+  });
+}
+
+/** Goes through what is left of these. */
+const walkOverTree = async (
+  written: readonly StoredSegment[],
+  left: readonly StoredSegment[],
+  acceptances: readonly Acceptance[] = [],
+) => {
+  const leaves = [...new Map(written.map(({ leaf }) => [leaf?.leaf, leaf as LeafOfSegments])).values()];
+  const chain = {
+    ...chainOf(left),
+    known: async () => ({ acceptances, prunes: [] }),
+    leavesAt: async function* (wanted: readonly number[]) {
+      yield* leaves.filter(({ leaf }) => wanted.includes(leaf));
+    },
+  };
+  const walk = new AuditWalk(auditKey, chain, { from: 0, to: leaves.length, saltKey });
+  for (const segment of left) await walk.pass(segment);
+  await walk.end();
   return walk;
 };
 
@@ -180,6 +215,75 @@ describe("names the first entry that was tampered with:", () => {
     expect(refused.firstSeq).toBe(written.firstSeq);
     expect((await walkOver([first, written, last])).flaws).toEqual([]);
     expect((await walkOver([first, refused, last])).flaws).toMatchObject([{ seq: 3, what: "broken" }]);
+  });
+});
+
+describe("with the tree", () => {
+  const written = inLeaves(laneOf(9), 3);
+  const shown = ({ flaws }: AuditWalk) => flaws.map((flaw) => [flaw.what, flaw.seq, flaw.lastSeq, flaw.seals?.length]);
+
+  test("finds nothing that is as it was written", async () => {
+    expect(shown(await walkOverTree(written, written))).toEqual([]);
+  });
+
+  test("an entry that is gone has one seal of what is left of its leaf", async () => {
+    const left = written.filter(({ firstSeq }) => firstSeq !== 2);
+    expect(shown(await walkOverTree(written, left))).toEqual([
+      ["broken", 2, 2, 1],
+      ["gone", 2, 2, 1],
+    ]);
+  });
+
+  test("a leaf with another hash is named beside the loss of the leaf after it", async () => {
+    const left = written
+      .filter(({ leaf }) => leaf.leaf !== 1)
+      .map((one) => (one.leaf.leaf === 0 ? { ...one, leaf: { ...one.leaf, hashes: noMac } } : one));
+    expect(shown(await walkOverTree(written, left))).toEqual([
+      ["broken", 4, 6, 1],
+      ["broken", 1, 3, undefined],
+      ["gone", 4, 6, 1],
+    ]);
+  });
+
+  test("a loss that was accepted is not one of an entry that was changed", async () => {
+    const [one, two, three] = written as [StoredSegment, StoredSegment, StoredSegment];
+    const rest = new Leaf(saltKey, one);
+    for (const segment of [one, three]) rest.add(segment);
+    const accepted = { lane: "lane", seq: 2, lastSeq: 2, seals: [sealLeft(auditKey, 0, rest.root)] };
+    const changed = [one, { ...two, entries: "{}" }, ...written.slice(2)];
+    const walk = await walkOverTree(written, changed, [accepted]);
+    expect([shown(walk), walk.accepted]).toEqual([[["broken", 2, 2, undefined]], []]);
+    expect([...walk.flawedLanes]).toEqual(["lane"]);
+  });
+
+  test("remembers 1000 leaves that lack entries", async () => {
+    const many = inLeaves(laneOf(2002), 2);
+    const { flaws, moreFlaws } = await walkOverTree(
+      many,
+      many.filter(({ firstSeq }) => firstSeq % 2 === 1),
+    );
+    // Before each of the leaves but the first, the chain breaks.
+    expect([flaws.length, moreFlaws]).toEqual([1000, 1000]);
+  });
+});
+
+describe("what retention dropped", () => {
+  const [, , third] = laneOf(5) as [Segment, Segment, Segment];
+  const dropped = { lane: "lane", seq: 3, mac: third.mac };
+  const seal = sealDropped(auditKey, dropped);
+
+  test("is believed with its lane, its number and its mac alone", () => {
+    expect(isProved(auditKey, { ...dropped, seal })).toBe(true);
+    for (const other of [{ lane: "another" }, { seq: 4 }, { mac: noMac }]) {
+      expect(isProved(auditKey, { ...dropped, ...other, seal })).toBe(false);
+    }
+  });
+
+  test("does not lead to a segment that was put back: those before it are missing", async () => {
+    const left = laneOf(5).slice(2);
+    const walk = new AuditWalk(auditKey, { ...chainOf(left), dropped: async () => ({ ...dropped, seal }) });
+    for (const segment of left) await walk.pass(segment);
+    expect(walk.flaws).toMatchObject([{ what: "broken", seq: 1, lastSeq: 2 }]);
   });
 });
 
