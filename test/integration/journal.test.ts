@@ -477,7 +477,9 @@ describeBoth("the journal on its database", (w) => {
     const [key] = keys;
     expect((await w.ask(read, { key })).status).toBe(200);
     await w.run("alter table audit_segments rename to audit_gone");
+    const { overuses } = w.keyhole.gate.alarms;
     for (let i = 0; i < 3; i++) expect((await w.ask(read, { key })).status).toBe(503);
+    expect(w.keyhole.gate.alarms.overuses).toBe(overuses);
     await w.run("alter table audit_gone rename to audit_segments");
     expect((await w.ask(read, { key })).status).toBe(200);
     const own = await w.sql`select * from audit_entries where key_id = ${key?.id} order by seq`;

@@ -205,6 +205,15 @@ describeBoth("limits", (w, dialect) => {
     });
 
     if (dialect === "postgres") return;
+    test("a key that was revoked leaves no RateLimit field, however many requests with it are under way", async () => {
+      const { ask, key } = await stopped(w);
+      expect((await ask("/organization", { key })).status).toBe(200);
+      await revokeKey(w.admin, key.id);
+      const answers = await Promise.all(Array.from({ length: 12 }, () => ask("/organization", { key })));
+      const seen = answers.map(({ status, headers }) => [status, headers.has("ratelimit")]);
+      expect(seen.sort()).toEqual([...Array(10).fill([401, false]), ...Array(2).fill([429, false])]);
+    });
+
     test("each text has its own count, a request without a key has none, and a good key pays only for itself", async () => {
       const { ask, key } = await stopped(w);
       for (let i = 0; i < 30; i++) {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { parseEnv } from "node:util";
 import { environments } from "../../src/core/names.ts";
 import { MemoryBudget, smallBytesMax } from "../../src/serve/limit/budget.ts";
@@ -207,6 +207,20 @@ describeBoth("GET /projects/{slug}/variables", (w, _, once) => {
       const first = { bytesMax: smallBytesMax, taken: smallBytesMax, returned: 0 };
       expect(fetches).toEqual([first, { bytesMax: all, taken: all, returned: all }]);
       expect(memory.bytesTaken).toEqual(none);
+    });
+
+    test("is taken for values in each environment, and only PostgreSQL fetches a small set of its own", async () => {
+      const value = { A: "a small one" };
+      const place = await w.place({ variables: { development: value, staging: value, production: value }, key: {} });
+      const memory = new MemoryBudget();
+      const take = spyOn(memory, "take");
+      const { ask, fetches } = counting(w, memory);
+      for (const environment of environments) {
+        const at = `/projects/web/variables?environment=${environment}`;
+        for (const _ of [1, 2]) expect((await ask(at, { key: place.key })).status).toBe(200); // PostgreSQL remembers it
+        expect(take.mock.calls.pop()?.[0]).toBeGreaterThan(0);
+      }
+      expect(fetches).toHaveLength(w.dialect === "postgres" ? 3 : 0);
     });
 
     once("that is waited for does not make an empty set of one that was deleted in that time", async () => {

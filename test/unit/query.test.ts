@@ -6,6 +6,7 @@ import { files } from "../../src/kinds/files/entry.ts";
 import { parseFiles } from "../../src/kinds/files/query.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
 import { parseSecrets, parseVariables } from "../../src/kinds/variables/query.ts";
+import { isMetadataRead } from "../../src/serve/gates/query.ts";
 import { lookupOf } from "../../src/serve/gates/read-endpoint.ts";
 
 /** Percent-encodes the characters that `chosen` picks. */
@@ -36,6 +37,26 @@ describe("a query", () => {
     const asked = { project: "web", environment: "production", paths: ["a"] };
     expect(parseFiles(`${"path=a&".repeat(1000)}environment=production&project=web`)).toMatchObject(asked);
     expect(() => parseVariables("project=api&environment=production", "web")).toThrow("query parameter is not known");
+  });
+
+  test("has no parameter that is not known, nor one that lacks its sign", () => {
+    for (const other of ["other=1", "other", "projectx"]) {
+      expect(() => parseSecrets(`${other}&environment=production`)).toThrow("query parameter is not known");
+    }
+  });
+
+  test.each([
+    ["metadata_only=true", true],
+    ["environment=staging&metadata_only=true", true],
+    ["metadata_only=false", false],
+    ["metadata_only=1", false],
+    ["metadata_only=true&metadata_only=true", false],
+    ["metadata%5Fonly=true", false],
+    ["format=metadata_only", false],
+  ])("%s is charged as a read of metadata: %p", (raw, isMetadata) => {
+    expect(isMetadataRead(raw, "metadata_only")).toBe(isMetadata);
+    expect(isMetadataRead(raw, undefined)).toBe(false);
+    expect(isMetadataRead(raw.replaceAll("_o", "O"), "metadataOnly")).toBe(isMetadata || raw.endsWith("=1"));
   });
 });
 
