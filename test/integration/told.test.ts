@@ -44,7 +44,10 @@ describeBoth("a conditional read that waits", (w, _, once) => {
     const before = await Promise.all(asked.map((path) => begin(placed.key, path)));
     await eventually(() => waits.size === asked.length);
     await change(placed);
-    for (const { answer } of before) expect((await answer).status).toBe(status);
+    for (const { answer } of before) {
+      const seen = await answer;
+      expect([seen.status, seen.headers.has("preference-applied")]).toEqual([status, status === 200]);
+    }
     await eventually(() => waits.size === 0);
   });
 

@@ -55,6 +55,8 @@ describe("the leaf of a segment, version 1,", () => {
     expect(leaf.takes(next)).toBe(true);
     for (const other of [{ lane: "another" }, { firstSeq: next.firstSeq + 1 }, { at: next.at + 40 * 86_400_000 }])
       expect(leaf.takes({ ...next, ...other })).toBe(false);
+    const last = segment.firstSeq + 4095;
+    expect([last, last + 1].map((lastSeq) => leaf.takes({ ...next, lastSeq }))).toEqual([true, false]);
   });
 
   test("does not exist for a segment that Keyhole did not write", () => {

@@ -35,7 +35,9 @@ describe("a query", () => {
 
   test("may name a thousand paths, and no project that its path does not", () => {
     const asked = { project: "web", environment: "production", paths: ["a"] };
-    expect(parseFiles(`${"path=a&".repeat(1000)}environment=production&project=web`)).toMatchObject(asked);
+    const raw = `${"path=a&".repeat(1000)}environment=production&project=web`;
+    expect(parseFiles(raw)).toMatchObject(asked);
+    expect(() => parseFiles(`path=a&${raw}`)).toThrow("query parameter may be given at most 1000 times");
     expect(() => parseVariables("project=api&environment=production", "web")).toThrow("query parameter is not known");
   });
 

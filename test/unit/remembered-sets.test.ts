@@ -2,9 +2,10 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { StoredSet } from "../../src/core/set-rows.ts";
 import { variables } from "../../src/kinds/variables/entry.ts";
+import { FileContent } from "../../src/seal/file-content.ts";
 import { Keyring, newKey } from "../../src/seal/keyring.ts";
 import { sealSet } from "../../src/seal/new-set.ts";
-import { RememberedSets } from "../../src/serve/sets/remembered.ts";
+import { RememberedContents, RememberedSets } from "../../src/serve/sets/remembered.ts";
 import { type ReadProject, VerifiedSet } from "../../src/serve/sets/verified-set.ts";
 
 const keys = { keyring: new Keyring([newKey()]), listingKey: newKey() };
@@ -112,6 +113,20 @@ describe("a remembered set of a database without row versions", () => {
     expect(findRow(change)).toBeUndefined();
     expect(findRow(change, false)).toBe(column === "sealed" ? set : undefined);
   });
+});
+
+test("a remembered content is found for the very same file and row", () => {
+  const contents = new RememberedContents();
+  const entry = { id: "file-1", size: 1, sha256: "sum", updatedAt: 1 };
+  const sealed = { id: entry.id, key: newKey(), associatedData: Buffer.alloc(0), sealed: Buffer.alloc(1) };
+  const content = new FileContent(sealed, true);
+  contents.remember(web.id, entry, "one", content);
+  expect(contents.find(web.id, entry, "one")).toBe(content);
+  expect(contents.find(web.id, entry, "two")).toBeUndefined();
+  expect(contents.find("another", entry, "one")).toBeUndefined();
+  for (const other of [{ id: "file-2" }, { size: 2 }, { sha256: "another" }]) {
+    expect(contents.find(web.id, { ...entry, ...other }, "one")).toBeUndefined();
+  }
 });
 
 test("remembered sets stay within their bound, and none is dropped while all fit", () => {
