@@ -1,7 +1,8 @@
 /** Whether a database gives these rows: integration/grants and property/tamper. */
 import { describe, expect, test } from "bun:test";
+import { everyKind } from "../../src/kinds/kind.ts";
 import { authenticate } from "../../src/serve/access/authenticate.ts";
-import { type Grant, isSameRow, sealGrant } from "../../src/serve/access/grant.ts";
+import { type Grant, isSameRow, projects, requests, sealGrant } from "../../src/serve/access/grant.ts";
 import { GrantSeals } from "../../src/serve/access/grant-seals.ts";
 
 const digest = Buffer.alloc(32, 1);
@@ -47,4 +48,10 @@ test.each(["projects", "trust", "from"])("the refusal of a row says that its %s 
   const row = { ...rowOf(grantKey), [column]: "" };
   const judge = () => authenticate(row, digest, new GrantSeals(grantKey), () => "");
   expect(judge).toThrow("the lists or terms of trust key-1 are too large to be read");
+});
+
+test("each resource has the bit that stored keys have", () => {
+  const all = [projects, requests, ...everyKind.map(({ resource }) => resource)];
+  const bits = Object.fromEntries(all.map(({ name, bit }) => [name, bit]));
+  expect(bits).toEqual({ projects: 1, variables: 2, accounts: 4, files: 8, requests: 16 });
 });
