@@ -49,7 +49,7 @@ describeBoth("the first steps", (w) => {
 });
 
 describeBoth("the first steps of an installation that has begun", (w) => {
-  const person = async (rights: readonly ("see" | "write" | "keys" | "reveal")[]): Promise<Visitor> => {
+  const person = async (rights: readonly ("see" | "write" | "keys" | "reveal" | "decide")[]): Promise<Visitor> => {
     const signIn = { issuer: "https://id.example", subject: crypto.randomUUID() };
     const name = `ana-${signIn.subject.slice(0, 8)}`;
     const org = `org-${signIn.subject.slice(0, 8)}`;
@@ -101,6 +101,9 @@ describeBoth("the first steps of an installation that has begun", (w) => {
     const { organization, project, key } = await w.place({ key: everything });
     await w.request(organization.id, key.id, project, { environment: "staging", name: "WANTED", reason: "" });
     expect((await (await visitorOf(w)).page("/")).html).toContain('class="badge"');
-    expect((await (await person(["see"])).page("/")).html).not.toContain('class="badge"');
+    // One may not decide, and one decides elsewhere.
+    for (const rights of [["see"], ["see", "write", "decide"]] as const) {
+      expect((await (await person(rights)).page("/")).html).not.toContain('class="badge"');
+    }
   });
 });

@@ -173,9 +173,9 @@ export class History {
     clock.nowMs = Date.now();
     const free = this.#organizations.find(({ plan }) => plan === "free");
     if (free && dice.chance(0.4)) await this.#people.plan(free, "pro");
-    // A text that is refused until it has no attempts left.
-    const bad = dice.pick(this.#texts);
-    for (let n = 0; step === 5 && n < 12; n++) await this.#compare([this.#request(undefined, bad)]);
+    if (step === 5) await this.#refused();
+    const job = [...this.#owners].find(([, key]) => key.trust?.perJob && this.#isLive(key));
+    if (job && dice.chance(0.15)) await this.#job(...job);
     // Machines repeat their questions.
     if (this.#last.length > 0 && dice.chance(0.5)) {
       for (let n = 0; n < 3; n++) await this.#compare([this.#again(dice.pick(this.#last))]);
@@ -358,16 +358,46 @@ export class History {
     await this.#stage.start(this.#dice.pick(this.#stage.pairs));
   }
 
+  #drainOf(pair: Pair, key: Key, bucket: "metadata" | "value" | "content"): void {
+    this.#log.push(`drain ${bucket} of ${key.id}`);
+    const limiter: Limiter = pair.real.gate.limiter;
+    const payer = { keyId: key.id, rate: key.rate === 1 ? null : key.rate };
+    while (limiter.take(payer, bucket, this.#stage.clock.nowUs).allowed);
+    pair.small.drain(key.id, bucket);
+  }
+
+  /** A text that is refused until it has no attempts left; some were good before. */
+  async #refused(): Promise<void> {
+    const dice = this.#dice;
+    const text = dice.pick(this.#texts);
+    const key = this.#owners.get(text);
+    if (key && this.#isLive(key) && dice.chance(0.7)) {
+      for (let n = 0; n < 3; n++) await this.#compare([this.#request(undefined, text)]);
+      await this.#say(`revoke ${key.id}`, () => this.#people.revoke(key));
+    }
+    for (let n = 0; n < 8; n++) await this.#compare([this.#request(undefined, text)]);
+    // Who is refused pays nothing from the buckets of the key any more.
+    for (const pair of key ? this.#stage.pairs : []) {
+      for (const bucket of ["metadata", "value", "content"] as const) this.#drainOf(pair, key as Key, bucket);
+    }
+    for (let n = 0; n < 8; n++) await this.#compare([this.#request(undefined, text)]);
+  }
+
+  /** A job that asks for values until it has had all its answers. */
+  async #job(text: string, { organizationId }: Key): Promise<void> {
+    const dice = this.#dice;
+    const project = dice.pick(this.#projects.filter((one) => one.organizationId === organizationId));
+    if (project === undefined) return;
+    const [kind, one] = [dice.pick(["variables", "accounts"] as const), dice.pick(environments)];
+    for (let n = 0; n < 6; n++) await this.#compare([this.#request({ project, kind, one }, text)]);
+  }
+
   async #drain(): Promise<void> {
     const dice = this.#dice;
-    const { nowUs } = this.#stage.clock;
     const pair = dice.pick(this.#stage.pairs);
     const [text, key] = dice.pick([...this.#owners]);
     const bucket = dice.pick(["metadata", "value", "content"] as const);
-    this.#log.push(`drain ${bucket} of ${key.id}`);
-    const limiter: Limiter = pair.real.gate.limiter;
-    while (limiter.take({ keyId: key.id, rate: key.rate === 1 ? null : key.rate }, bucket, nowUs).allowed);
-    pair.small.drain(key.id, bucket);
+    this.#drainOf(pair, key, bucket);
     for (let n = 0; n < 5; n++) await this.#compare([this.#request(undefined, text)]);
   }
 
