@@ -112,7 +112,9 @@ export async function openKeyhole(
       rememberedContents: new RememberedContents(),
     },
     etagKey: etagKeyOf(systemKeys.listing),
-    journal: journals.journal,
+    // On SQLite an entry takes no condition: its lookup is in this process.
+    journal:
+      database.dialect === "postgres" ? journals.journal : { record: (...given) => journals.journal.record(...given) },
     log,
     meter: metrics?.measure,
     trace: traces?.trace,
