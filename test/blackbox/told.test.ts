@@ -8,7 +8,7 @@ import { eventually } from "../support/eventually.ts";
 import { newFolder } from "../support/folder.ts";
 import { blockOf } from "../support/markdown.ts";
 import { startProgram } from "../support/program.ts";
-import { withPrograms } from "../support/programs.ts";
+import { findProgram, withPrograms } from "../support/programs.ts";
 import { startProxy } from "../support/proxy.ts";
 import { makeKeys, onBoth, onPostgres, type Server, serverOf, siteOf, waitsOf } from "../support/server.ts";
 
@@ -86,7 +86,7 @@ withPrograms(["sh", "curl", "jq"], "the operator of docs/told-of-a-change.md", (
     const own = (name: string, lines: string) =>
       writeFileSync(join(folder, name), `#!/bin/sh\n${lines}`, { mode: 0o755 });
     own("kubectl", 'echo "$*" >> asked\nmkdir tried 2>&- && exit 1\ncat >> applied\n');
-    own("sleep", `echo "$1" >> slept\nexec ${Bun.which("sleep")} 1\n`);
+    own("sleep", `echo "$1" >> slept\nexec ${findProgram("sleep")} 1\n`);
     const script = blockOf("docs/told-of-a-change.md", "sh", "kubectl apply");
     expect(script).toContain("/var/run/secrets/keyhole/token");
     writeFileSync(join(folder, "operator.sh"), script.replace("/var/run/secrets/keyhole/token", token));
