@@ -27,8 +27,7 @@ export function parseAddress(text: string): Address | undefined {
 
 /**
  * A range such as `10.0.0.0/8`, `2001:db8::1` or `unix`. Undefined if it is none, has bits beyond its length, or is an
- * IPv4-mapped IPv6 range, whose length counts from another bit. Its text has its length, unless it is one
- * address.
+ * IPv4-mapped IPv6 range, whose length counts from another bit. Its text has its length, unless it is one address.
  */
 export function parseRange(text: string): AddressRange | undefined {
   if (text === bySocket) return text;

@@ -5,7 +5,10 @@ export type Values = Readonly<Record<string, string>>;
 
 /** How a watch follows changes. */
 export type FollowOptions = Selection & {
-  /** How often it asks a server that does not wait, in milliseconds; up to a tenth is added. At least 1,000. Default: 30,000. */
+  /**
+   * How often it asks a server that does not wait, in milliseconds; up to a tenth is added. At least 1,000. Default:
+   * 30,000.
+   */
   readonly everyMs?: number | undefined;
   /** How old the last successful look may be before `current()` throws; `Infinity` for ever. Default: 300,000. */
   readonly staleMsMax?: number | undefined;

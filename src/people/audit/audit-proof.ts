@@ -37,9 +37,10 @@ export async function provedUntil({ database }: AdminContext): Promise<number | 
 export type WitnessRecord = Awaited<ReturnType<typeof listWitnesses>>[number];
 
 /**
- * The witnesses that are set here; if none is, those that have signed within a month. Times are epoch milliseconds, `until`:
- * when the newest head that it has signed was signed by the notary; `missingSince`: when the first head that it
- * lacks was signed; `lossAt`: when a loss was accepted since its newest signature, so that it vouches for what came before.
+ * The witnesses that are set here; if none is, those that have signed within a month. Times are epoch milliseconds.
+ * `until`: when the newest head that it has signed was signed by the notary; `missingSince`: when the first head that it
+ * lacks was signed; `lossAt`: when a loss was accepted since its newest signature, so that it vouches for what came
+ * before.
  */
 export async function listWitnesses(admin: AdminContext) {
   const { database, checkpoint, keyring, systemKeys, now } = admin;

@@ -379,8 +379,8 @@ type PersonChange = (before: Person | undefined, others: readonly Person[], at: 
 
 /**
  * What it would do to write the next version. In a transaction the lane's head is locked first, so that of two changes at
- * once the later sees the earlier. A change that gives or keeps a right is refused if the list changed since it was shown. One
- * that only takes is not, so nobody can hold it up.
+ * once the later sees the earlier. A change that gives or keeps a right is refused if the list changed since it was shown.
+ * One that only takes is not, so nobody can hold it up.
  */
 async function planPerson(
   admin: AdminContext,

@@ -22,8 +22,8 @@ export function answeringAlone(): (parts: ApiParts, exchange: Exchange, answer: 
   return async (parts, exchange, answer) => {
     underWay += 1;
     try {
-      const isForValues = exchange.ifNoneMatch === undefined && parts.journal.recordIf !== undefined;
-      if (underWay > 1 || !isForValues) return await answer(parts, exchange);
+      const mayPresume = exchange.ifNoneMatch === undefined && parts.journal.recordIf !== undefined;
+      if (underWay > 1 || !mayPresume) return await answer(parts, exchange);
       const attempts = attemptsOf(parts, () => underWay === 1);
       const own = { ...exchange };
       const [first] = await Promise.allSettled([answer(attempts.parts, own)]);
