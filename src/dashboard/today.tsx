@@ -5,7 +5,6 @@ import { Cut } from "../core/cut.ts";
 import { dayMs } from "../core/names.ts";
 import { unlessRefused } from "../core/refused.ts";
 import { lookalikes } from "../core/words/lookalikes.ts";
-import { formatTime } from "../core/words/text.ts";
 import { findDueVariables } from "../kinds/variables/write.ts";
 import { listAudit, recordBegins } from "../people/audit/audit.ts";
 import { entriesOf, writeActions } from "../people/audit/entries.tsx";
@@ -17,7 +16,7 @@ import { soonMs } from "../people/projects/grid-parts.ts";
 import { ProjectLink, recentProjects } from "../people/projects/page.tsx";
 import { listRequests } from "../people/requests/requests.ts";
 import { alarmActions } from "../record/entry.ts";
-import { Ago, counted, Empty, Env, joined, Listed, LoneLink, Name, Named, Steers, Word } from "./parts/parts.tsx";
+import { Ago, counted, Empty, joined, Listed, LoneLink, Name, Named, Steers, Word } from "./parts/parts.tsx";
 import { projectPagePath, withQuery } from "./parts/paths.ts";
 import type { Answer } from "./parts/route.ts";
 import type { Visit } from "./parts/visit.ts";
@@ -39,10 +38,10 @@ export async function todayPage(visit: Visit): Promise<Answer> {
         </Empty>
       )}
       <div class="cards">
+        {visit.may("see") && (await lastProjects(visit))}
         {visit.may("decide") && (await pendingRequests(visit))}
         {visit.may("see", "keys") && (await expiringKeys(visit))}
         {visit.may("see") && (await dueVariables(visit))}
-        {visit.may("see") && (await lastProjects(visit))}
       </div>
       {visit.may("audit") && (await lastChanges(visit))}
     </>
@@ -50,7 +49,7 @@ export async function todayPage(visit: Visit): Promise<Answer> {
   return { title: "Today", main };
 }
 
-/** Something that waits: what it is and where, and at the right when. */
+/** Something that waits, in one line: what it is and where, and at the right when. */
 function Waits(props: {
   readonly what: ComponentChildren;
   readonly where: ComponentChildren;
@@ -68,6 +67,11 @@ function Waits(props: {
   );
 }
 
+/** The project is what a narrow line cuts off. */
+function placeOf({ environment, project }: { readonly environment: string; readonly project: string }): string {
+  return `${environment} of ${project}`;
+}
+
 /** How many lines a list has. */
 const linesMax = 12;
 
@@ -83,8 +87,8 @@ async function pendingRequests(visit: Visit): Promise<VNode> {
         .map((one) => (
           <Waits
             what={[<Name to={`/requests/${one.id}`}>{one.name}</Name>, <Steers name={one.name} />]}
-            where={[<Env value={one.environment} />, ` of ${one.project}`]}
-            when={["asked ", <Ago at={one.createdAt} now={admin.now()} />]}
+            where={placeOf(one)}
+            when={<Ago at={one.createdAt} now={admin.now()} />}
           />
         ))}
       more={<a href="/requests">All requests</a>}
@@ -126,11 +130,7 @@ async function expiringKeys(visit: Visit): Promise<VNode> {
       items={new Cut(inOrder)
         .first(linesMax)
         .map(({ at, isUsed, ...one }) => (
-          <Waits
-            {...one}
-            when={[formatTime(at).slice(0, 10), ", ", <Ago at={at} now={now} />]}
-            isUrgent={isUsed && at < now + weekMs}
-          />
+          <Waits {...one} when={<Ago at={at} now={now} />} isUrgent={isUsed && at < now + weekMs} />
         ))}
       more={expiringLists}
       unread={typeof rights === "string" ? [rights] : []}
@@ -154,7 +154,7 @@ async function dueVariables(visit: Visit): Promise<VNode> {
                 {one.name}
               </Name>
             }
-            where={[<Env value={one.environment} />, ` of ${one.project}`]}
+            where={placeOf(one)}
             when={one.status === "overdue" ? `overdue since ${one.rotateBy}` : one.rotateBy}
             isUrgent={one.dueAt < admin.now() + weekMs}
           />

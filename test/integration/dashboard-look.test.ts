@@ -406,9 +406,17 @@ describeBoth("the first page", (w) => {
     const { html } = await visitor.page("/");
     expect(html).toContain("No machine asks for anything.");
     const words = html.replace(/<[^>]+>/g, "");
-    expect(words).toMatch(new RegExp(`soon key of ${organization.slug}\\d{4}-\\d\\d-\\d\\d, in (?:9|10) days`));
+    expect(words).toMatch(new RegExp(`soon key of ${organization.slug}in (?:9|10) days`));
     expect(html).toContain(`href="/p/${where}/variables/item?name=DUE"`);
-    expect(words).toContain(`of web${day}`);
+    expect(words).toContain(`DUE staging of web${day}`);
+    const headings = [...html.matchAll(/<h2>(.*?)<\/h2>/g)].map(([, heading]) => heading);
+    expect(headings).toEqual([
+      "Projects",
+      "Requests",
+      "Expires within 30 days",
+      "To rotate within 30 days",
+      "Last changes",
+    ]);
     // Red is what ends within a week and was used in the last one, as far as anybody knows.
     const red = html.split("<li>").filter((row) => row.includes('<span class="missing">'));
     expect(red.map((row) => /<bdi>(.*?)</.exec(row)?.[1])).toEqual(["used", "DUE"]);
@@ -435,11 +443,13 @@ describeBoth("the first page", (w) => {
     expect(pages.slice(0, 2).map(asked)).toEqual([ids.toReversed(), ids.toReversed()] as never);
     for (const html of pages) expect(html).toContain('<span class="badge">3<span class="unseen"> open</span></span>');
     for (const html of pages.slice(0, 2)) expect(html.match(/ steers programs/g)).toHaveLength(1);
-    // Nothing waits for somebody who cannot decide.
+    // Nothing waits for somebody who cannot decide, though they may see it and decide elsewhere.
     const [slug, rights] = [organization.slug, { projects: ["web"], environments: ["staging"] }];
     const ana = { issuer: "https://id.example", subject: `sees-${slug}` };
     await addPerson(w.admin, { name: `sees-${slug}`, organization: slug, signIn: ana });
     await grantRights(w.admin, `sees-${slug}`, { ...rights, rights: ["see"] });
+    const elsewhere = { ...rights, environments: ["development"] };
+    await grantRights(w.admin, `sees-${slug}`, { ...elsewhere, rights: ["see", "write", "decide"] });
     const theirs = (await personsVisitor(w, ana).page("/")).html;
     expect([theirs.includes("badge"), theirs.includes(`/requests/${ids[0]}`)]).toEqual([false, false]);
     const shown = await visitor.hidden(`/requests/${ids[0]}`, `/requests/${ids[0]}/reject`);

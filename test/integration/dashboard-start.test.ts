@@ -97,7 +97,7 @@ describeBoth("the first steps of an installation that has begun", (w) => {
     expect(html).toContain(`href="/p/${organization.slug}/b/variables/set"`);
   });
 
-  test("stand under a header that counts only requests that somebody may see", async () => {
+  test("stand under a header that counts only requests that somebody can decide", async () => {
     const { organization, project, key } = await w.place({ key: everything });
     await w.request(organization.id, key.id, project, { environment: "staging", name: "WANTED", reason: "" });
     expect((await (await visitorOf(w)).page("/")).html).toContain('class="badge"');

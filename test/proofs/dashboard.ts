@@ -701,15 +701,15 @@ export const forms: readonly Proof[] = [
     fails: [keys, "is refused with no project"],
   },
   {
-    promise: "The header counts no request that somebody may not see",
+    promise: "The header counts no request that somebody cannot decide",
     edits: [
       [
         "src/people/requests/requests.ts",
-        "return rows.filter((request) => isSeen(admin, request)).length;",
+        "return rows.filter((request) => mayDecide(admin, request)).length;",
         "return rows.length;",
       ],
     ],
-    fails: ["integration/dashboard-start", "stand under a header that counts only requests that somebody may see"],
+    fails: ["integration/dashboard-start", "stand under a header that counts only requests that somebody can decide"],
   },
   {
     promise: "The first steps tell nobody of keys beyond their rights",

@@ -31,16 +31,17 @@ export type RequestRecord = Omit<StoredRequest, "number" | "organizationId" | "p
   readonly keyStatus: KeyRecord["status"] | "gone";
 };
 
-/** The requests of one organization or of all, oldest first. @param isPending - only those that wait for a decision */
+/** The requests of one organization or of all, oldest first. @param isPending - only those that wait for this person */
 export async function listRequests(admin: AdminContext, organization?: string, isPending = false) {
   const { variableRequests: r } = admin.database.tables;
   const only = await ofOrganization(admin, r, organization);
   const waits = isPending ? and(eq(r.status, "pending"), gt(r.expiresAt, admin.now())) : undefined;
   const rows = await rowsOf(admin, and(only, waits)).orderBy(asc(r.createdAt), asc(r.id));
-  return rows.filter(({ request }) => isSeen(admin, request)).map((row) => recordOf(admin, row));
+  const isShown = isPending ? mayDecide : isSeen;
+  return rows.filter(({ request }) => isShown(admin, request)).map((row) => recordOf(admin, row));
 }
 
-/** How many requests wait for a decision, of those that somebody may see. */
+/** How many requests wait for this person's decision. */
 export async function countPending(admin: AdminContext): Promise<number> {
   const { variableRequests: r, organizations: o } = admin.database.tables;
   const rows = await admin.database.db
@@ -49,7 +50,7 @@ export async function countPending(admin: AdminContext): Promise<number> {
     // By the index of both columns: those that were decided long ago are not read.
     .innerJoin(r, and(eq(r.organizationId, o.id), gt(r.expiresAt, admin.now())))
     .where(eq(r.status, "pending"));
-  return rows.filter((request) => isSeen(admin, request)).length;
+  return rows.filter((request) => mayDecide(admin, request)).length;
 }
 
 /** One request by its id or the beginning of it. */
@@ -61,11 +62,10 @@ export async function showRequest(admin: AdminContext, asked: string): Promise<R
   return recordOf(admin, found);
 }
 
+type RequestPlace = Pick<StoredRequest, "organizationId" | "projectId" | "environment">;
+
 /** Whether somebody may see or decide a request: it takes a right where the variable would be. */
-function isSeen(
-  { rights }: AdminContext,
-  request: Pick<StoredRequest, "organizationId" | "projectId" | "environment">,
-): boolean {
+function isSeen({ rights }: AdminContext, request: RequestPlace): boolean {
   return (["see", "decide"] as const).some((right) => may(rights, right, request, request.environment));
 }
 
@@ -73,6 +73,10 @@ type StoredRequest = AdminContext["database"]["tables"]["variableRequests"]["$in
 
 /** Deciding is writing, too. */
 const decideRights = ["decide", "write"] as const;
+
+function mayDecide({ rights }: AdminContext, request: RequestPlace): boolean {
+  return decideRights.every((right) => may(rights, right, request, request.environment));
+}
 
 /** Shortens ids of requests as tables show them. */
 export async function shortRequestIds(admin: AdminContext): Promise<(id: string) => string> {
