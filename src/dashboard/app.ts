@@ -191,7 +191,8 @@ function shown(
   // Without `see` there is no page to return to, so they go home.
   const to = isPageFor(reader.rights, answer.to) ? answer.to : "/";
   session.notices.delete(to);
-  if (answer.notice !== undefined) session.notices.set(to, visible(answer.notice));
+  const { notice, links = {} } = answer;
+  if (notice !== undefined) session.notices.set(to, { words: visible(notice), links });
   const [oldest = ""] = session.notices.keys();
   if (session.notices.size > noticesMax) session.notices.delete(oldest);
   return byScript ? json(200, { to }) : redirect(to);

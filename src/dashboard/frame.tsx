@@ -8,14 +8,14 @@ import { everyKind } from "../kinds/kind.ts";
 import { everyRight, hasSomewhere, type Rights } from "../serve/access/rights.ts";
 import { Actions, Field, LoneLink, Name, Prose, typedAsItIs, Word } from "./parts/parts.tsx";
 import { projectPagePath } from "./parts/paths.ts";
-import type { Shown } from "./parts/route.ts";
+import type { Notice, Shown } from "./parts/route.ts";
 import type { Identity } from "./sign-in.ts";
 
 /** The person that the frame names, and the notice that it shows once. */
 export type Reader = {
   readonly actor: string;
   readonly rights: Rights;
-  readonly notice: string | undefined;
+  readonly notice: Notice | undefined;
   readonly path: string;
   /** How many requests wait that they may see. */
   readonly pending?: number;
@@ -39,7 +39,8 @@ export function pageOf({ title, heading, main }: Shown, reader: Reader): Page {
     <>
       {reader.notice && (
         <p role="status" class="notice">
-          <Prose>{reader.notice}</Prose>
+          <Prose>{reader.notice.words}</Prose>
+          {Object.entries(reader.notice.links).map(([words, to]) => [" ", <a href={to}>{words}</a>])}
         </p>
       )}
       {first === "p" && hasSomewhere(reader.rights, "see") && (

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isSameMac, sha256Of } from "../core/hash.ts";
 import { Slots } from "./lending.ts";
+import type { Notice } from "./parts/route.ts";
 import { type Choices, Drafts } from "./parts/visit.ts";
 import type { Identity } from "./sign-in.ts";
 
@@ -15,7 +16,7 @@ export type Session = {
   readonly drafts: Drafts;
   readonly choices: Choices;
   /** What a page says, once, by its path and query: other tabs load other pages. */
-  readonly notices: Map<string, string>;
+  readonly notices: Map<string, Notice>;
   /** Resolves when the requests so far have been answered. */
   turn: Promise<unknown>;
   /** For pages that may take minutes: one at a time, and no other page waits for it. */

@@ -75,6 +75,26 @@ withPrograms(["chromium"], "undoing, in Chromium", (chromium) => {
     expect(await read("TOKEN")).toBe("first");
     expect(await read("WANTED")).toBe("wanted");
   }, 60_000);
+
+  test("a save is taken back from its notice, with and without the script", async () => {
+    for (const isScripted of [true, false]) {
+      await ana.page.setJavaScriptEnabled(isScripted);
+      await ana.page.goto(`${dashboard.origin}/p/acme/web/variables/set?name=TOKEN`);
+      await ana.type("value.production", "typed over");
+      await ana.type("again", "TOKEN");
+      await ana.follow("Save");
+      expect(await read("TOKEN")).toBe("typed over");
+      ana.clicks = 0;
+      await followAt("main [role=status] a");
+      expect(await ana.text("h1")).toMatch(/^Undo version \d+ in production$/);
+      await ana.type("again", "acme/web");
+      await ana.follow("Undo version");
+      expect(ana.clicks).toBe(2);
+      expect(await read("TOKEN")).toBe("first");
+      expect(await ana.text("main [role=status]")).toMatch(/changed TOKEN\. This is version \d+\. Undo$/);
+    }
+    await ana.page.setJavaScriptEnabled(true);
+  }, 60_000);
 });
 
 /** The id of a request that an agent files for a variable in production. */

@@ -10,7 +10,7 @@ import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables } from "../../src/kinds/variables/write.ts";
 import { addPerson } from "../../src/people/persons/persons.ts";
 import { listAudit } from "../support/audit.ts";
-import { type Fields, personsVisitor, type Reply, visitorOf } from "../support/pages.ts";
+import { type Fields, personsVisitor, type Reply, type Visitor, visitorOf } from "../support/pages.ts";
 import { grantRights, setAccount, setVariables } from "../support/plans.ts";
 import { stored } from "../support/rows.ts";
 import { describeBoth, describeOnce, type World } from "../support/world.ts";
@@ -217,6 +217,68 @@ describeOnce("the form that deletes a variable", (w) => {
     expect(await fill(page, all, action)).toEqual({ status: 200, to: at("variables") });
     for (const environment of environments) expect(await listVariables(w.admin, where, environment)).toEqual([]);
     expect(await newest(w, where, 2)).toEqual(written("variables", "OLD", "development", "production"));
+  });
+});
+
+describeBoth("the notice of a change", (w) => {
+  /** What a page's notice says, and the links in it. Each leads to a page that would undo it. */
+  const noticeOn = async (visitor: Visitor, path = "") => {
+    const [, notice = ""] = /class="notice">(.*?)<\/p>/s.exec((await visitor.page(path)).html) ?? [];
+    const links = [...notice.matchAll(/<a href="([^"]+)">([^<]+)</g)];
+    const undos = links.map(([, to = "", words = ""]) => [words, to.replaceAll("&amp;", "&")] as const);
+    for (const [, to] of undos) {
+      const { status, html } = await visitor.page(to);
+      expect([to, status, html.includes("It would undo version")]).toEqual([to, 200, true]);
+    }
+    return Object.fromEntries(undos);
+  };
+  const undoOf = (where: string, kind: string, environment: string, version: number) =>
+    `/p/${where}/undo?kind=${kind}&environment=${environment}&version=${version}`;
+
+  test("leads to the undo of just that, in each environment that was written", async () => {
+    const { where, visitor, at, fill } = await place(w);
+    const after = async (reply: Reply) => noticeOn(visitor, reply.to);
+    const values = { ...nowhere, "value.development": canary(w), "value.staging": canary(w) };
+    expect(await after(await fill("variables/set?name=OLD", values))).toEqual({
+      "Undo in development": undoOf(where, "variables", "development", 3),
+      "Undo in staging": undoOf(where, "variables", "staging", 2),
+    });
+    const gone = { from: "production", again: "OLD" };
+    const deleted = await after(await fill("variables/set?name=OLD", gone, "variables/delete"));
+    expect(deleted).toEqual({ Undo: undoOf(where, "variables", "production", 3) });
+    // An undo can be undone, and it was the newest that took it back.
+    const [undo, path] = [deleted["Undo"] ?? "", at("undo")];
+    const undone = await visitor.send(path, { ...(await visitor.hidden(undo, path)), again: where });
+    expect(await after(undone)).toEqual({ Undo: undoOf(where, "variables", "production", 4) });
+    const { to: draft = "" } = await visitor.send(at("variables/paste"), { environment: "staging", text: "NEW=1" });
+    const pasted = await visitor.send(draft, await visitor.hidden(draft));
+    expect(await after(pasted)).toEqual({ Undo: undoOf(where, "variables", "staging", 3) });
+    const account = { from: "staging" };
+    expect(await after(await fill("accounts/set?name=stripe", account, "accounts/delete"))).toEqual({
+      Undo: undoOf(where, "accounts", "staging", 3),
+    });
+    expect(await noticeOn(visitor, deleted["Undo"])).toEqual({});
+    expect(visitor.reported).toEqual([]);
+  });
+
+  test("leads nowhere if nothing was written that can be undone, or they may not see what was", async () => {
+    const { where, visitor } = await place(w);
+    const [slug] = where.split("/");
+    const made = await visitor.send("/projects", { org: slug ?? "", slug: "other", name: "" });
+    expect(await noticeOn(visitor, made.to)).toEqual({});
+    const [bea, path] = [await personOf(w, where, "bea", ["write"]), `/p/${where}/variables/set`];
+    const form = (await bea.form(path, path)) ?? {};
+    const { to } = await bea.send(path, { ...form, name: "NEW", "value.staging": canary(w) });
+    expect(to).toBe("/");
+    const { html } = await bea.page("/");
+    expect([html.includes(`Created NEW in ${where}, staging.`), html.includes("Undo")]).toEqual([true, false]);
+  });
+
+  test("leads to no undo of what became for machines only, which stays so until it is deleted", async () => {
+    const { where, visitor, fill } = await place(w);
+    const values = { ...nowhere, "value.development": canary(w), "value.staging": canary(w), machinesOnly: "yes" };
+    const { to } = await fill("variables/set?name=OLD", values);
+    expect(await noticeOn(visitor, to)).toEqual({ Undo: undoOf(where, "variables", "staging", 2) });
   });
 });
 

@@ -76,7 +76,8 @@ const app = createDashboard(parts);
 app.get("/parts", ({ request }) => {
   if (sessionOf(request, parts) === undefined) return Response.redirect("/", 303);
   const reader = { actor: "ana@laptop", rights: "operator", path: "/p/acme/web/variables", pending: 3 } as const;
-  return page(parts, 200, pageOf(partsPage(Date.now()), { ...reader, notice: "Updated `LOG_LEVEL` in acme/web." }));
+  const notice = { words: "Updated `LOG_LEVEL` in acme/web.", links: { Undo: "/parts" } };
+  return page(parts, 200, pageOf(partsPage(Date.now()), { ...reader, notice }));
 });
 for (const path of partsPaths) {
   app.post(path, async ({ request }) => answerOfParts(new URLSearchParams(await request.text())), { parse: "none" });

@@ -1,9 +1,12 @@
 import { Refused } from "../../core/refused.ts";
 import { firstLines } from "../../core/words/text.ts";
+import type { Change } from "../../people/desk/changes.ts";
 import type { Given, Inputs, ReadInput } from "../../people/desk/inputs.ts";
 import type { Interaction, Operation, Planned } from "../../people/desk/operation.ts";
 import type { Outcome, SecretOutput } from "../../people/desk/outcome.ts";
 import { applying, type Plan, type Seen } from "../../people/desk/plan.ts";
+import { may } from "../../serve/access/rights.ts";
+import { projectPagePath } from "./paths.ts";
 import type { Done, Secret } from "./route.ts";
 import type { Form, Visit } from "./visit.ts";
 
@@ -36,7 +39,24 @@ export async function carryOut<const I extends Inputs>(
   given: Filled<I>,
   to: string,
 ): Promise<Done> {
-  return goOn(to, await outcomeOf(visit, operation, given));
+  const written: Change[] = [];
+  const admin = { ...visit.admin, noteUndoable: (changes: readonly Change[]) => void written.push(...changes) };
+  const done = goOn(to, await outcomeOf({ admin, form: visit.form }, operation, given));
+  return { ...done, ...undosOf(admin, written) };
+}
+
+/** Leads to the page that undoes a write, in each environment where this person may. */
+function undosOf({ rights }: Visit["admin"], writes: readonly Change[]): Pick<Done, "links"> {
+  const undos = writes.flatMap(({ action, organization, project, environment, version }) => {
+    if (!organization || !project || !environment) return [];
+    const place = { organizationId: organization.id, projectId: project.id };
+    if (!may(rights, "see", place, environment) || !may(rights, "write", place, environment)) return [];
+    const [kind] = action.split(".");
+    const where = `${organization.slug}/${project.slug}`;
+    return [[environment, projectPagePath(where, "undo", { kind, environment, version })] as const];
+  });
+  if (undos.length === 0) return {};
+  return { links: Object.fromEntries(undos.map(([at, to]) => [undos.length === 1 ? "Undo" : `Undo in ${at}`, to])) };
 }
 
 async function outcomeOf<const I extends Inputs>(

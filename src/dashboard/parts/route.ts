@@ -34,7 +34,10 @@ export type Shown = {
 };
 
 /** A change was made: the browser goes on to this path, and the next page shows the notice. */
-export type Done = { readonly to: string; readonly notice?: string };
+export type Done = { readonly to: string; readonly notice?: string; readonly links?: Notice["links"] };
+
+/** What a page says once, and where that leads, by the words of the links. */
+export type Notice = { readonly words: string; readonly links: Readonly<Record<string, string>> };
 
 /** Text for the script to show, and to take away again. With `to`, a notice, and a link to the page of what was made. */
 export type Secret = {

@@ -40,6 +40,8 @@ export type AdminContext = Pick<Installation, "keyring" | "systemKeys" | "histor
     readonly startedAt: number;
     /** Whether this is the context of a transaction: {@link within}. */
     readonly isWithin?: true;
+    /** Told of the writes to sets that can be undone, each with its version, in their transaction. */
+    readonly noteUndoable?: (changes: readonly Change[]) => void;
   };
 
 /** Works in an installation. Closing closes its database. @param database - by default a connection of its own */

@@ -48,6 +48,7 @@ export async function writingProject<T>(
       const project = { id, slug };
       return { action: `${descriptor.kind}.${action}`, organization, project, environment, names, write, version };
     });
+    admin.noteUndoable?.(changes.filter(({ environment }) => environment && writes.get(environment)?.isUndoable));
     return [result, [...changes, ...more]];
   });
 }

@@ -38,7 +38,15 @@ export type NewItem<E extends Entry> = {
 export type SetChanges<E extends Entry = Entry> = ReadonlyMap<string, NewItem<E> | null>;
 
 /** What a write does to a set. */
-export type PlannedSet<E extends Entry = Entry> = NamesWritten & Written<E> & { readonly version: number };
+export type PlannedSet<E extends Entry = Entry> = NamesWritten &
+  Written<E> & {
+    readonly version: number;
+    /**
+     * Whether its names can be what they were in the version before it: it is there, and no value that people read became
+     * one for machines only.
+     */
+    readonly isUndoable: boolean;
+  };
 
 /** What a write did to a set. */
 export type SetWrite<E extends Entry = Entry> = PlannedSet<E> & {
@@ -132,6 +140,7 @@ function planSet(
   const items = new Map<string, NewItem<Entry>>(before.items);
   const [added, changed, deleted]: [string[], string[], string[]] = [[], [], []];
   const replaced: [Entry, Entry][] = [];
+  let isUndoable = changes.size > 0 && version === before.version + 1;
   for (const [name, item] of changes) {
     const { entry: old, value, isHidden } = before.items.get(name) ?? {};
     if (isHidden && item !== null && !before.isMachinesOnly(item.entry)) {
@@ -143,11 +152,13 @@ function planSet(
     else items.set(name, { ...item, entry: { ...item.entry, ...(isWritten && { version }) } });
     if (old !== undefined) (item === null ? deleted : changed).push(name);
     else if (item !== null) added.push(name);
-    if (old !== undefined && item !== null) replaced.push([old, item.entry]);
+    if (old === undefined || item === null) continue;
+    replaced.push([old, item.entry]);
+    if (!isHidden && before.isMachinesOnly(item.entry)) isUndoable = false;
   }
   if (added.length > 0) requireUse(project, before.environment);
   const layout = layOut(before, [...items.values()]);
-  return { added, changed, deleted, version, total: items.size, replaced, layout };
+  return { added, changed, deleted, version, total: items.size, replaced, isUndoable, layout };
 }
 
 export function zeroValues({ items }: Pick<OpenSet, "items">): void {
