@@ -122,17 +122,18 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
     await page.keyboard.press("/");
     await page.keyboard.type("warehouse");
     expect(await offered()).toEqual([
-      "WAREHOUSE_URL variable, acme/web, staging, production",
+      // Both were looked at.
+      "WAREHOUSE_URL variable, acme/web",
+      "OLD_WAREHOUSE variable, acme/billing",
       "Warehouse CI key, active, acme",
       "warehouse-team person, acme, acme/billing",
-      "OLD_WAREHOUSE variable, acme/billing, production",
     ]);
     expect(await page.$eval("search [role=status]", (one) => one.textContent)).toBe("4 names.");
     await page.keyboard.press("Escape");
     expect(await page.$eval("[role=listbox]", (one) => one.checkVisibility())).toBe(false);
     await page.keyboard.press("ArrowDown");
     await offered();
-    for (const _ of "123") await page.keyboard.press("ArrowDown");
+    for (const _ of "1234") await page.keyboard.press("ArrowDown");
     await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
     expect(await opened()).toBe("/persons/warehouse-team");
     await page.keyboard.press("/");
@@ -140,6 +141,16 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
     await page.waitForFunction(`document.querySelector("search [role=status]").textContent.startsWith("Nothing that")`);
     await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
     expect(await opened()).toBe("/find?q=no+such");
+  });
+
+  test("leads to what one wants to do, in the project that one names", async () => {
+    await visit("/");
+    await page.keyboard.press("/");
+    await page.keyboard.type("promote bill");
+    expect(await offered()).toEqual(["Promote in acme/billing"]);
+    await page.keyboard.press("ArrowDown");
+    await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+    expect(await opened()).toBe("/p/acme/billing/variables/promote");
   });
 
   test.each([1280, 640, 390])("what is offered lies over the page at %i px, and axe finds nothing", async (width) => {

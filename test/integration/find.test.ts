@@ -1,11 +1,12 @@
 import { beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Environment, environments } from "../../src/core/names.ts";
-import { hasPart, mayHavePart } from "../../src/core/words/name-part.ts";
+import { hasPart, partWithin } from "../../src/core/words/name-part.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
 import { addPerson } from "../../src/people/persons/persons.ts";
 import { find, type Hit } from "../../src/people/projects/find.ts";
 import { everyRight, type Holding, may, meets } from "../../src/serve/access/rights.ts";
+import { counting } from "../support/counted.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { grantRights, revokeRights } from "../support/plans.ts";
 import { describeBoth, type Placed, type World } from "../support/world.ts";
@@ -21,7 +22,7 @@ test("a part of a name is found in each name that has it, in any case, and in th
     fc.property(name, fc.nat(20), fc.nat(20), (whole, from, to) => {
       const part = [...whole].slice(Math.min(from, to), Math.max(from, to)).join("");
       expect(hasPart(part)(whole)).toBe(true);
-      expect(mayHavePart(part)(JSON.stringify([{ key: whole }]))).toBe(true);
+      expect(partWithin(part)("").mayName(JSON.stringify([{ key: whole }]))).toBe(true);
     }),
   );
   expect(["ΟΔΟΣ", "οδος", "οδός"].filter(hasPart("δοσ"))).toEqual(["ΟΔΟΣ", "οδος"]);
@@ -66,6 +67,34 @@ describeBoth("a search", (w) => {
     }
     expect(find(w.admin, " \t")).rejects.toMatchObject({ kind: "invalid" });
     expect(find(w.admin, "seek", "nobody")).rejects.toMatchObject({ kind: "not_found" });
+  });
+
+  test("takes words of the project and of the environment in any order, and one of the name", async () => {
+    const organization = await w.organization();
+    const { slug } = organization;
+    const both = { staging: { STRIPE_KEY: "x", STRIPE_WEB_SECRET: "x", PORT: "x" }, production: { STRIPE_KEY: "x" } };
+    await w.project(organization, "web", { variables: both });
+    await w.project(organization, "billing", { variables: { staging: { STRIPE_KEY: "x" } } });
+    const lines = async (part: string, lately: readonly string[] = []) =>
+      (await find(w.admin, part, slug, { lately: lately.map((one) => `${slug}/${one}`) })).found.map(lineOf);
+    const [web, billing] = [`${slug}/web STRIPE_KEY variable`, `${slug}/billing STRIPE_KEY variable`];
+    const secret = `${slug}/web STRIPE_WEB_SECRET variable staging`;
+    expect(await lines("stripe prod")).toEqual([`${web} production`]);
+    for (const part of ["billing stripe", "stripe BILLING", `${slug}/billing stripe stag`]) {
+      expect(await lines(part)).toEqual([`${billing} staging`]);
+    }
+    expect(await lines("web stripe")).toEqual([`${web} staging production`, secret]);
+    expect(await lines("web prod")).toEqual([`${slug}/web web project`]);
+    expect(await lines("bill prod")).toEqual([]);
+    // A word of what is around alone finds no item.
+    expect(await lines("billing")).toEqual([`${slug}/billing billing project`]);
+    expect(await lines("stripe")).toEqual([`${billing} staging`, `${web} staging production`, secret]);
+    expect(await lines("stripe", ["billing", "web"])).toEqual([
+      `${web} staging production`,
+      secret,
+      `${billing} staging`,
+    ]);
+    expect(await lines("stripe_key", ["web", "billing"])).toEqual([`${billing} staging`, `${web} staging production`]);
   });
 
   test("looks for no part that is longer than any name, nor does the audit", async () => {
@@ -272,12 +301,55 @@ describeBoth("the page that finds names", (w) => {
     for (const _ of "12") await w.key(organization, { name: "one look" });
     const visitor = await visitorOf(w);
     const offered = async (q: string) => JSON.parse((await visitor.page(`/find/offers?q=${q}`)).html) as unknown;
-    const about = `variable, ${where}, staging`;
+    const about = `variable, ${where}`;
     const first = names.slice(0, 8).map(([name]) => ({ name, about, to: `/p/${where}/variables/item?name=${name}` }));
     expect(await offered("many")).toEqual({ offers: first, said: "9 names. Enter lists them." });
     const key = expect.stringMatching(new RegExp(`^key, active, id [0-9a-f-]{8,}…, ${organization.slug}$`)) as unknown;
     expect(await offered("one+look")).toMatchObject({ offers: [{ about: key }, { about: key }], said: "2 names." });
     expect(await offered("no+such")).toEqual({ offers: [], said: expect.any(String) });
+  });
+
+  test("and before the names, what people do there that is called so, with no statement more", async () => {
+    const both = { staging: { STRIPE_KEY: "x", ONLY: "x" }, production: { STRIPE_KEY: "x" } };
+    const { organization, where } = await w.place({ variables: both });
+    const other = await w.project(organization, "api", { variables: { staging: { STRIPE_KEY: "x" } } });
+    const { installation, take } = counting(w.installation);
+    const visitor = await visitorOf({ ...w, installation });
+    const offered = async (q: string) => {
+      take();
+      const { html } = await visitor.page(`/find/offers?${new URLSearchParams({ q, page: `/p/${where}/history` })}`);
+      const { offers } = JSON.parse(html) as { offers: { name: string; about: string; to: string }[] };
+      return { statements: take().statements, offers: offers.map(({ name, about }) => `${name} ${about}`.trim()) };
+    };
+    const { slug } = organization;
+    await visitor.page(`/p/${other.where}/variables`);
+    const inOrganization = await offered(`${slug} only`);
+    expect(inOrganization.statements).toBeGreaterThan(0);
+    expect(inOrganization.offers).toEqual([`ONLY variable, ${where}, staging`]);
+    expect((await offered(`${slug} stripe`)).offers).toEqual([
+      `STRIPE_KEY variable, ${where}`,
+      `STRIPE_KEY variable, ${other.where}`,
+    ]);
+    for (const [q, deed] of [
+      ["promote", `Promote in ${where}`],
+      [`promote ${slug}/api`, `Promote in ${other.where}`],
+      ["new var", `New variable in ${where}`],
+      ["audit", "Search the audit"],
+    ] as const) {
+      const { offers, statements } = await offered(q);
+      expect([q, offers[0], statements]).toEqual([q, deed, inOrganization.statements]);
+    }
+    const { html } = await visitor.page(`/find?q=promote+${slug}/api`);
+    expect(html).toContain(`href="/p/${other.where}/variables/promote"`);
+    // What may only be read is not offered to be changed.
+    const cas = { issuer: "https://id.example", subject: `cas-of-${slug}` };
+    await addPerson(w.admin, { name: `cas-${slug}`, organization: slug, signIn: cas });
+    await grantRights(w.admin, `cas-${slug}`, { projects: ["web"], environments: null, rights: ["see"] });
+    const reader = personsVisitor(w, cas);
+    for (const q of ["promote", "new+var", "audit", "access+api"]) {
+      expect([q, (await reader.page(`/find/offers?q=${q}`)).html]).toEqual([q, expect.stringContaining('"offers":[]')]);
+    }
+    expect((await reader.page("/find/offers?q=access")).html).toContain(`/p/${where}/access`);
   });
 
   test("shows nothing any more of what somebody lost the right to, and is gone with the last right", async () => {

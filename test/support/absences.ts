@@ -135,5 +135,9 @@ export const slices: Readonly<Record<string, readonly string[]>> = {
     "people/projects/find.ts: hitsMax",
   ],
   "It is a `Cut`, or becomes one.": ["kinds/variables/write.ts: projectsMax", "people/audit/audit.ts: limit"],
-  "Nobody takes it for all.": ["people/projects/find-page.tsx: recentMax", "dashboard/sign-in.ts: groupsMax"],
+  "Nobody takes it for all.": [
+    "people/projects/find-page.tsx: deedsMax",
+    "people/projects/find-page.tsx: recentMax",
+    "dashboard/sign-in.ts: groupsMax",
+  ],
 };

@@ -21,12 +21,27 @@ function wordsOf(part: string): readonly string[] {
 
 /** Whether a name has every word of a part. */
 export function hasPart(part: string): (name: string) => boolean {
-  return holdsAll(wordsOf(part));
+  return partWithin(part)("").isNamed;
 }
 
-/** Whether a JSON text may have a name with every word of a part. If it does not, no text in it has. */
-export function mayHavePart(part: string): (json: string) => boolean {
-  return holdsAll(wordsOf(part).map((word) => JSON.stringify(word).slice(1, -1)));
+/** Whether a name has the words that are not around it; and whether a JSON text may have such a name, before it is parsed. */
+export type Within = Readonly<Record<"isNamed" | "mayName", (text: string) => boolean>>;
+
+/**
+ * Looks for each word of a part in a name, or in the words around it, such as its project. One word at least must be in
+ * the name.
+ */
+export function partWithin(part: string): (around: string) => Within {
+  const words = wordsOf(part).map((word) => {
+    return { isNamed: patternOf(word), mayName: patternOf(JSON.stringify(word).slice(1, -1)) };
+  });
+  return (around) => {
+    const left = words.filter(({ isNamed }) => !isNamed.test(around));
+    const isAllAround = left.length === 0 && words.length > 0;
+    const holds = (which: keyof Within) => (text: string) =>
+      isAllAround ? words.some((word) => word[which].test(text)) : left.every((word) => word[which].test(text));
+    return { isNamed: holds("isNamed"), mayName: holds("mayName") };
+  };
 }
 
 /**
@@ -41,15 +56,14 @@ export function tracesOf(part: string): readonly string[] {
 /** SQLite refuses a long pattern. */
 const traceMax = 255;
 
-/** How well a name fits a part that it has: 0 if it is the whole name, 1 if the name begins with it, else 2. */
+/** How well a name fits a part: 0 if it is the part, or one of its words; 1 if it begins with one; else 2. */
 export function rankOf(part: string): (name: string) => 0 | 1 | 2 {
-  const sought = RegExp.escape(part.trim());
-  const [whole, beginning] = [new RegExp(`^${sought}$`, "iu"), new RegExp(`^${sought}`, "iu")];
+  const sought = [part.trim(), ...wordsOf(part)].map((text) => RegExp.escape(text)).join("|");
+  const [whole, beginning] = [new RegExp(`^(?:${sought})$`, "iu"), new RegExp(`^(?:${sought})`, "iu")];
   return (name) => (whole.test(name) ? 0 : beginning.test(name) ? 1 : 2);
 }
 
 /** Patterns ignore case without a copy of each text: a million names take a third of the time. */
-function holdsAll(words: readonly string[]): (text: string) => boolean {
-  const patterns = words.map((word) => new RegExp(RegExp.escape(word), "iu"));
-  return (text) => patterns.every((pattern) => pattern.test(text));
+function patternOf(word: string): RegExp {
+  return new RegExp(RegExp.escape(word), "iu");
 }

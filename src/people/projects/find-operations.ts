@@ -14,7 +14,10 @@ export const findNames = operation({
   examples: ["keyhole find stripe", "keyhole find warehouse --org acme"],
   right: ["see", "keys", "decide"],
   inputs: {
-    part: input("<part>", "a part of the name or the note, in any case; of several words, each"),
+    part: input(
+      "<part>",
+      "a part of the name or the note, in any case; other words may be of the project or the environment",
+    ),
     organization: ofOrganization("names"),
     wide,
   },

@@ -31,40 +31,96 @@ import { actionsOf } from "./grid.tsx";
 import { firstKind, pathOf, recentMax, recentProjects } from "./page.tsx";
 
 /**
- * What the script offers below the field in the frame: the best names that have a part; and before somebody types,
- * where they go most often. A search finds here what it finds on its page.
+ * What the script offers below the field in the frame: what can be done that is called so, and the best names that have a
+ * part; before somebody types, where they go most often. A search finds here what it finds on its page.
  */
 export async function offered(visit: Visit): Promise<Answer> {
   const part = visit.query("q")?.trim() ?? "";
-  if (part === "") return { offers: await destinations(visit), said: "Type a part of a name." };
-  const { found, count, unread } = await find(visit.admin, part);
+  if (part === "") return { offers: await destinations(visit), said: "Type a part of a name, or what you want to do." };
+  const lately = latelyOf(visit);
+  const result = await find(visit.admin, part, undefined, { lately });
+  const { found, count, unread, projects } = result;
+  const deeds = deedsFor(visit, part, result, lately);
   const whatOf = whatsOf(found);
-  const offers = found.slice(0, offersMax).map((hit) => {
-    const about = [whatOf(hit), placeOf(hit), ...(hit.environments ?? hit.projects ?? []), hit.note ?? ""];
+  const offers = found.slice(0, offersMax - deeds.length).map((hit) => {
+    const about = [whatOf(hit), placeOf(hit), ...somewhere(hit, projects), ...(hit.projects ?? []), hit.note ?? ""];
     return { name: excerpt(hit.name), about: about.filter(Boolean).map(excerpt).join(", "), to: pageOf(hit) };
   });
-  const said =
-    count === 0 ? "Nothing that you may see has this in its name or its note." : `${counted(count, "name")}.`;
+  const none = deeds.length > 0 ? "" : "Nothing that you may see has this in its name or its note.";
   const more = [
-    count > offersMax && "Enter lists them.",
+    count === 0 ? none : `${counted(count, "name")}.`,
+    count > offers.length && "Enter lists them.",
     unread > 0 && `${counted(unread, "set")} could not be searched.`,
   ].filter(Boolean);
-  return { offers, said: [said, ...more].join(" ") };
+  return { offers: [...deeds, ...offers], said: more.join(" ") };
 }
 
 const offersMax = 8;
 
+/** The environments of an item, unless it is in all that its project has something in. */
+function somewhere({ organization, project, environments = [] }: Hit, projects: SearchResult["projects"]) {
+  return environments.length === projects.get(`${organization}/${project}`)?.used.size ? [] : environments;
+}
+
+/** The projects that somebody looked at, the newest last: the one of the page at which they look. */
+function latelyOf(visit: Visit): readonly string[] {
+  const { projects = [] } = visit.choices;
+  const [, here] = /^\/p\/([^/]+\/[^/]+)\//.exec(visit.query("page") ?? "") ?? [];
+  return here === undefined ? projects : [...projects.filter((one) => one !== here), here];
+}
+
+/** What people do anywhere. */
+function anywhere(visit: Visit): readonly Offer[] {
+  return [
+    ...(visit.may("keys") ? [{ name: "Create a key", about: "", to: "/keys/new" }] : []),
+    ...(visit.may("audit") ? [{ name: "Search the audit", about: "", to: "/audit" }] : []),
+  ];
+}
+
+/**
+ * What people do that words begin the name of. Other words are of a project; without one, it is the last project at which
+ * they looked. It takes no statement.
+ */
+function deedsFor(visit: Visit, part: string, { projects }: SearchResult, lately: readonly string[]): readonly Offer[] {
+  const words = part.toLowerCase().split(/\s+/);
+  const othersThan = (name: string) => {
+    const called = name.toLowerCase().split(" ");
+    return words.filter((word) => word.length < 2 || !called.some((one) => one.startsWith(word)));
+  };
+  const pages = [...everyKind.map(({ kind }) => kind), "history", "access"];
+  const pagesOf = (where: string) =>
+    pages.map((page) => [`${page[0]?.toUpperCase()}${page.slice(1)}`, projectPagePath(where, page)] as const);
+  const writingsOf = (where: string) => everyKind.flatMap(({ kind }) => Object.entries(actionsOf(visit, where, kind)));
+  const all = anywhere(visit).filter(({ name }) => othersThan(name).length === 0);
+  const isOne = ([name]: readonly [string, string]) => othersThan(name).length < words.length;
+  const order = [...writingsOf(""), ...pagesOf("")].some(isOne) ? [...lately.toReversed(), ...projects.keys()] : [];
+  let isLast = true;
+  for (const where of new Set(order)) {
+    const project = projects.get(where)?.project;
+    if (project === undefined || all.length >= deedsMax) continue;
+    const mayWrite = visit.reached(project, "write").length > 0;
+    for (const [name, to] of [...(mayWrite ? writingsOf(where) : []), ...pagesOf(where)].filter(isOne)) {
+      const others = othersThan(name);
+      if ((isLast || others.length > 0) && others.every((word) => where.includes(word)))
+        all.push({ name, about: `in ${where}`, to });
+    }
+    isLast = false;
+  }
+  return all.slice(0, deedsMax);
+}
+
+const deedsMax = 3;
+
 /** The projects that people come back to, what they do in the one at which they look, and what they do anywhere. */
 async function destinations(visit: Visit): Promise<Offer[]> {
   const recent = (await recentProjects(visit)).slice(0, recentMax).map(pathOf);
-  const [, where = recent[0]] = /^\/p\/([^/]+\/[^/]+)\//.exec(visit.query("page") ?? "") ?? [];
+  const where = latelyOf(visit).at(-1) ?? recent[0];
   const writable = where && (await unlessRefused(findProject(visit.admin, where, "write"), ["not_found"], () => ""));
   const inIt = writable ? Object.entries(actionsOf(visit, where, firstKind)) : [];
   return [
     ...recent.map((name) => ({ name, about: "project", to: projectPagePath(name, firstKind) })),
     ...inIt.map(([name, to]) => ({ name, about: `in ${where}`, to })),
-    ...(visit.may("keys") ? [{ name: "Create a key", about: "", to: "/keys/new" }] : []),
-    ...(visit.may("audit") ? [{ name: "Search the audit", about: "", to: "/audit" }] : []),
+    ...anywhere(visit),
   ];
 }
 
@@ -88,10 +144,14 @@ const keyLike = /kh_\w{16}/;
 export async function findPage(visit: Visit): Promise<Answer> {
   const part = visit.query("q")?.trim() ?? "";
   if (part === "") return { title: "Find", main: <Begin /> };
-  const found = await find(visit.admin, part, undefined, visit.query("after"));
+  const found = await find(visit.admin, part, undefined, { after: visit.query("after") });
+  const deeds = deedsFor(visit, part, found, latelyOf(visit));
   const main = (
     <>
       <Warnings items={found.warnings} />
+      {deeds.length > 0 && (
+        <Actions items={Object.fromEntries(deeds.map(({ name, about, to }) => [`${name} ${about}`, to]))} quiet />
+      )}
       {found.count > 0 && <p class="quiet">{rangeOf(found)}</p>}
       <Table
         caption="What has it in its name or its note, the best first"

@@ -1,7 +1,7 @@
 import { asc, eq, sql } from "drizzle-orm";
 import type { Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
-import { hasPart, mayHavePart, rankOf, requirePart } from "../../core/words/name-part.ts";
+import { partWithin, rankOf, requirePart } from "../../core/words/name-part.ts";
 import { firstLines } from "../../core/words/text.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { isMachinesOnly } from "../../seal/canary.ts";
@@ -9,7 +9,7 @@ import type { Entry } from "../../serve/sets/kind.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { ofOrganization } from "../desk/organizations.ts";
 import { Permit } from "../desk/permit.ts";
-import { projectPath } from "../desk/projects.ts";
+import { type FoundProject, projectPath } from "../desk/projects.ts";
 import { listingsAcross, type ProjectAsked } from "../editing/across.ts";
 import { remarked } from "../editing/remarks.ts";
 import { listKeys } from "../keys/keys.ts";
@@ -48,47 +48,61 @@ const hitsMax = 200;
  * Finds names, and items by their notes, by a part of them, in all that somebody may see. What they may not see is not
  * looked at, and every set that they may see is verified, whatever is in it. So neither the answer nor its time tells of
  * another name.
- * @param part - of several words, a name must have each, or an item in its name and its note; case is ignored
+ * @param part - of several words, each must be in the name, or in an item's note, its project or its environment; one at
+ *   least in the name or the note. Case is ignored
  * @param organization - only in it
  * @param after - the `last` of another answer, after which this one begins
+ * @param lately - projects as `ORG/PROJECT`, the newest last: what is in them comes before what fits as well, and after
+ *   whole names
  * @returns the best ones first, at most {@link hitsMax}: whole names, then names that begin with the part, then others.
- *   `count`: how many there are. `before`: how many of them come before these. `last`: what the last of these is called, if
+ *   `projects`: all that they may see, by path, each with its environments that hold something. `count`: how many there are. `before`: how many of them come before these. `last`: what the last of these is called, if
  *   others come after it. `unread`: how many sets could not be searched; `warnings`: which
  * @throws Refused as {@link requirePart}; `not_found` for an organization that is not there for them
  */
-export async function find(admin: AdminContext, part: string, organization?: string, after?: string) {
+export async function find(
+  admin: AdminContext,
+  part: string,
+  organization?: string,
+  { after, lately = [] }: { readonly after?: string | undefined; readonly lately?: readonly string[] | undefined } = {},
+) {
   requirePart(part);
-  const search = { admin, part, isNamed: hasPart(part), hits: new Hits(part, after), paths: new Set<string>() };
+  const projects = new Map<string, SeenProject>();
+  const search = { admin, within: partWithin(part), hits: new Hits(part, after, lately), projects };
   const damage = await findInProjects(search, organization);
   await findBeside(search, organization);
   const { best, count, before, last } = search.hits;
-  return { found: best, count, before, last, unread: damage.length, warnings: firstLines(damage) };
+  return { found: best, count, before, last, projects, unread: damage.length, warnings: firstLines(damage) };
 }
+
+/** A project, and in which environments it has something. */
+export type SeenProject = { readonly project: FoundProject; readonly used: ReadonlySet<Environment> };
 
 type Search = {
   readonly admin: AdminContext;
-  readonly part: string;
-  readonly isNamed: (name: string) => boolean;
+  readonly within: ReturnType<typeof partWithin>;
   readonly hits: Hits;
   /** The projects so far. */
-  readonly paths: Set<string>;
+  readonly projects: Map<string, SeenProject>;
 };
 
 /** Projects and their items. @returns a sentence for each set that cannot be searched */
 async function findInProjects(search: Search, organization: string | undefined): Promise<string[]> {
-  const { admin, part, isNamed, hits, paths } = search;
-  const mayHave = mayHavePart(part);
+  const { admin, within, hits, projects: seen } = search;
   const damages: string[] = [];
   const projects = await projectsIn(admin, organization);
   for await (const { project, listings, damage } of listingsAcross(admin, projects, everyKind)) {
     const place = { organization: project.organization.slug, project: project.slug };
-    paths.add(projectPath(project));
+    const path = projectPath(project);
+    const used = new Set(listings.flatMap(({ environment, text }) => (text === "[]" ? [] : [environment])));
+    seen.set(path, { project, used });
     damages.push(...damage);
-    if (isNamed(project.slug) || isNamed(project.name)) hits.add({ type: "project", ...place, name: project.slug });
+    const own = `${path} ${project.name}`;
+    if (within([...used].join(" ")).isNamed(own)) hits.add({ type: "project", ...place, name: project.slug });
     for (const [{ item, nameOf }, some] of Map.groupBy(listings, ({ descriptor }) => descriptor)) {
       const places = new Map<string, Pick<Hit, "note" | "machinesOnly"> & { environments: Environment[] }>();
       for (const { environment, text } of some) {
-        if (!mayHave(text)) continue;
+        const { isNamed, mayName } = within(`${own} ${environment}`);
+        if (!mayName(text)) continue;
         for (const entry of JSON.parse(text) as Entry[]) {
           const name = nameOf(entry);
           if (!isNamed(name) && !(entry.note && isNamed(`${name} ${entry.note}`))) continue;
@@ -109,18 +123,25 @@ export function whatIs({ type, status, machinesOnly }: Hit): string {
 }
 
 /** Keys, trusts and requests; persons for an operator, as nobody else lists them. */
-async function findBeside({ admin, isNamed, hits, paths }: Search, organization: string | undefined): Promise<void> {
+async function findBeside({ admin, within, hits, projects }: Search, organization: string | undefined): Promise<void> {
+  const { isNamed } = within("");
   for (const { type, name, id, status, ...key } of await listKeys(admin, organization, isNamed)) {
     hits.add({ type, organization: key.organization, project: null, name, id, status });
   }
   for (const { name, environment, id, status, ...request } of await listRequests(admin, organization)) {
     const place = { organization: request.organization, project: request.project };
+    const { isNamed } = within(`${place.organization}/${place.project} ${environment}`);
     if (isNamed(name)) hits.add({ type: "request", ...place, name, environments: [environment], id, status });
   }
   if (admin.rights !== "operator") return;
   for (const { name, rights, ...person } of await listPersons(admin, organization)) {
-    const projects = [...paths.intersection(new Set(rights.map((one) => `${one.organization}/${one.project}`)))];
-    if (isNamed(name)) hits.add({ type: "person", organization: person.organization, project: null, name, projects });
+    const held = new Set(rights.map((one) => `${one.organization}/${one.project}`));
+    const theirs = {
+      organization: person.organization,
+      project: null,
+      projects: [...projects.keys()].filter((one) => held.has(one)),
+    };
+    if (isNamed(name)) hits.add({ type: "person", ...theirs, name });
   }
 }
 
@@ -128,28 +149,41 @@ async function findBeside({ admin, isNamed, hits, paths }: Search, organization:
 class Hits {
   count = 0;
   before = 0;
-  readonly #byRank: readonly Hit[][] = [[], [], []];
+  /** Sparse. */
+  readonly #byRank: Hit[][] = [];
   readonly #rank: (name: string) => number;
   readonly #after: string | undefined;
+  readonly #lately: readonly string[];
   #isPast: boolean;
 
-  constructor(part: string, after: string | undefined) {
+  constructor(part: string, after: string | undefined, lately: readonly string[]) {
     this.#rank = rankOf(part);
     this.#after = after;
+    this.#lately = lately;
     this.#isPast = after === undefined;
   }
 
   add(hit: Hit): void {
     this.count += 1;
-    const rank = this.#rank(hit.name);
-    const first = this.#after === undefined ? -1 : Number(this.#after[0]);
+    const rank = this.#rankIn(hit);
+    const first = this.#after === undefined ? -1 : Number.parseInt(this.#after, 10);
     if (rank < first || (rank === first && !this.#isPast)) {
       this.before += 1;
       this.#isPast ||= this.#idOf(hit) === this.#after;
       return;
     }
     const alike = this.#byRank[rank] ?? [];
+    this.#byRank[rank] = alike;
     if (alike.length < hitsMax) alike.push(hit);
+  }
+
+  /** Whole names, the last projects first; then what is in the last project by its fit, in the one before it, and others. */
+  #rankIn({ organization, project, name, type }: Hit): number {
+    const where = `${organization}/${project}`;
+    const fit = Math.min(this.#rank(name), type === "project" ? this.#rank(where) : 2);
+    const others = this.#lately.length;
+    const at = others - 1 - this.#lately.lastIndexOf(where);
+    return fit === 0 ? at : others + 2 * at + fit;
   }
 
   /** @throws Refused `not_found` if the one before them is gone */
@@ -165,8 +199,9 @@ class Hits {
     return last && this.before + best.length < this.count ? this.#idOf(last) : undefined;
   }
 
-  #idOf({ type, organization, project, name, id }: Hit): string {
-    return [this.#rank(name), type, organization, project, id ?? name].join(" ");
+  #idOf(hit: Hit): string {
+    const { type, organization, project, name, id } = hit;
+    return [this.#rankIn(hit), type, organization, project, id ?? name].join(" ");
   }
 }
 
