@@ -56,7 +56,7 @@ describeBoth("the page of people", (w) => {
     const { slug, where, lead, eve, as } = await furnish(w);
     const caption = /^The persons and their rights/;
     const of = async (visitor: Visitor) => tableOf((await visitor.page("/persons")).html, caption) ?? [];
-    const seen = { Name: eve, Org: slug, Rights: `see in ${where}, every environment` };
+    const seen = { Name: eve, Organization: slug, Rights: `${where} : ○ names, everywhere` };
     for (const visitor of [await visitorOf(w), as(lead)]) {
       expect((await of(visitor)).find(({ Name }) => Name === eve)).toMatchObject(seen);
       expect((await visitor.page("/")).html).toContain('href="/persons"');
@@ -68,14 +68,40 @@ describeBoth("the page of people", (w) => {
     ]);
   });
 
+  test("says rights once, in words, with the groups that may give more; so does the entry of the audit", async () => {
+    const { slug, where, ben } = await furnish(w);
+    const leads = `leads-${slug}`;
+    await addPerson(w.admin, { name: leads, organization: slug, signIn: { issuer: null, group: leads } });
+    await grantRights(w.admin, leads, { rights: ["see", "audit"], projects: null, environments: null });
+    const reads = { rights: ["see", "reveal"], environments: null };
+    await grantRights(w.admin, ben, { ...reads, projects: ["web", "api"] });
+    await grantRights(w.admin, ben, { ...reads, rights: ["write"], projects: ["web"], environments: ["staging"] });
+    const visitor = await visitorOf(w);
+    const textOf = async (path: string) => (await visitor.page(path)).html.replace(/<[^>]+>/g, "");
+    const words = `${slug}/api: ● reads, everywhere`;
+    const page = await textOf(`/persons/${ben}`);
+    expect(page).toContain("Rights of groups are not here: who is in a group is known at sign-in.");
+    expect(page).toContain(`${leads} · all projects of ${slug}: ○ names, audit, everywhere`);
+    expect(page.split("How their rights changed")[0]?.match(new RegExp(words, "g"))).toHaveLength(1);
+    expect(page).toContain(`${where}: ● reads and writes in staging`);
+    expect(page).toContain(`added ${slug}/web, ${slug}/api: ● reads, everywhere`);
+    const [entry] = await listAudit(w.admin, { actions: ["people.write"], limit: 2 });
+    const entries = [entry?.lane, entry?.seq].join(":");
+    expect(await textOf(`/audit/entry/${entries}`)).toMatch(/added \S+, \S+\/web, \S+\/api: ● reads, everywhere/);
+    // A group is in no group.
+    expect(await textOf(`/persons/${leads}`)).not.toContain("Rights of groups");
+  });
+
   test("says what somebody could do then, and gives exactly that, for hours and on record", async () => {
     const { where, lead, ben, as } = await furnish(w);
     const visitor = as(lead);
     const asked = { deed: "give", place: where, lasts: "for 4 hours" };
     const reach = { rights: ["see", "write"], environments: ["staging", "production"] };
     const shown = await shownTo(visitor, ben, { ...asked, ...reach });
-    expect(shown.text).toContain(`${ben} could then: see,write in ${where}, staging,production, until 20`);
-    expect(shown.text).toContain(`given by ${lead}`);
+    const lines = new RegExp(
+      `${ben} could then: ${where} : ○ names, write in staging production until 20\\S+ , given by ${lead} `,
+    );
+    expect(shown.text).toMatch(lines);
     const before = await stored(w);
     const unsure = await shown.send();
     expect([unsure.status, unsure.field, await stored(w)]).toEqual([400, "again", before]);

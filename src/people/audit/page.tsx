@@ -26,6 +26,7 @@ import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
 import { auditActions, changeActions } from "../../kinds/people.ts";
 import { keyNames } from "../keys/keys.ts";
+import { RightsChanged } from "../persons/rights-words.tsx";
 import {
   type AuditFilter,
   type AuditRecord,
@@ -310,12 +311,14 @@ export async function entryPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const entry = await showAudit(admin, visit.param("entry"));
   const { actor, time } = entry;
+  const isOfRights = entry.action === "people.write";
   const facts = drawnFacts(entry, await wholeColumns(admin), admin.now());
   const isProved = !isDamaged(entry) && time < ((await provedUntil(admin)) ?? 0);
   const main = (
     <>
       {isDamaged(entry) && <DamagedEntry />}
-      <Facts facts={{ ...facts, Time: <Moment at={time} /> }} />
+      <Facts facts={{ ...facts, Time: <Moment at={time} />, ...(isOfRights && { Added: null, Deleted: null }) }} />
+      {isOfRights && <RightsChanged names={{ added: [], changed: [], deleted: [], ...entry }} name="" />}
       {isProved && <LoneLink to={`/audit/proof/${encodeURIComponent(nameOf(entry))}`}>Its proof, as a file</LoneLink>}
       {!isProved && !isDamaged(entry) && <p class="quiet">It can be proved when the notary has taken it in.</p>}
       {actor.type !== "person" && visit.may("see", "keys") && (

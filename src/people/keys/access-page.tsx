@@ -19,9 +19,9 @@ import { withQuery } from "../../dashboard/parts/paths.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
 import { findProject } from "../desk/projects.ts";
-import { RightsInWords, rightsCell } from "../persons/page.tsx";
 import { type PersonAccess, personsWithAccess, signInText } from "../persons/persons.ts";
 import { personPath } from "../persons/rights-form.tsx";
+import { RightsInWords, rightsCell } from "../persons/rights-words.tsx";
 import { type KeyAccess, listAccess } from "./keys.ts";
 import { keyColumns } from "./page.tsx";
 import { type Gets, namesForMachines } from "./readers.ts";
@@ -61,7 +61,7 @@ export async function accessPage(visit: Visit): Promise<Answer> {
       <h2>Persons</h2>
       <PagedTable
         caption={`The persons with rights in ${where}`}
-        columns={personColumns(persons, asked, admin.now())}
+        columns={personColumns(persons, asked)}
         rows={persons}
         visit={visit}
         prefix="person-"
@@ -82,12 +82,12 @@ export async function accessPage(visit: Visit): Promise<Answer> {
   return { title: `Who can read ${where}`, heading: `Who can read ${where}`, main };
 }
 
-function personColumns(all: readonly PersonAccess[], shown: readonly Environment[], now: number): Cells<PersonAccess> {
+function personColumns(all: readonly PersonAccess[], shown: readonly Environment[]): Cells<PersonAccess> {
   const marks = lookalikes(all.map(({ name }) => ({ id: name, name })));
   return {
     Name: ({ name }) => <Named thing={{ id: name, name }} marks={marks} to={personPath(name)} />,
     "Signs in as": ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>),
-    ...environmentColumns<PersonAccess>(shown, (person, environment) => rightsCell(person, environment, now)),
+    ...environmentColumns<PersonAccess>(shown, (person, environment) => rightsCell(person, environment)),
   };
 }
 

@@ -4,19 +4,27 @@ import { drawnFacts } from "../../dashboard/parts/drawn.tsx";
 import { Facts } from "../../dashboard/parts/parts.tsx";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
+import { pick } from "../desk/outcome.ts";
 import { ownColumns } from "./operations.ts";
 import { ownRights } from "./persons.ts";
+import { linesOf, RightsInWords, RightsList, standing } from "./rights-words.tsx";
 
 /** Who is signed in, and what they may do. */
 export async function mePage({ admin }: Visit): Promise<Answer> {
   const own = await ownRights(admin);
-  const main = (
-    <>
-      <Facts facts={drawnFacts(own, ownColumns, admin.now())} />
-      {own.rights !== "operator" && (
-        <p class="quiet">Operators give and take rights, and so do persons with the right grant.</p>
-      )}
-    </>
+  const facts = (...headings: string[]) => (
+    <Facts facts={drawnFacts(own, pick(ownColumns, ...headings), admin.now())} />
   );
+  const main =
+    own.rights === "operator" ? (
+      facts("NAME", "RIGHTS")
+    ) : (
+      <>
+        {facts("NAME")}
+        <RightsList lines={linesOf(standing(own.name, own.rights), own.name)} none="None yet." />
+        <RightsInWords />
+        <p class="quiet">Operators give and take rights, and so do persons with the right grant.</p>
+      </>
+    );
   return { title: "Your rights", main };
 }

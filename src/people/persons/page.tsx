@@ -1,35 +1,24 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren, VNode } from "preact";
+import type { VNode } from "preact";
 import { Cut } from "../../core/cut.ts";
-import { type Environment, environments } from "../../core/names.ts";
 import { Refused, unlessRefused } from "../../core/refused.ts";
 import { lookalikes } from "../../core/words/lookalikes.ts";
-import { drawn, drawnFacts } from "../../dashboard/parts/drawn.tsx";
+import { drawnFacts } from "../../dashboard/parts/drawn.tsx";
 import { PagedTable } from "../../dashboard/parts/paged.tsx";
-import {
-  Ago,
-  Changed,
-  environmentColumns,
-  Facts,
-  joined,
-  Listed,
-  LoneLink,
-  Name,
-  Named,
-  Word,
-} from "../../dashboard/parts/parts.tsx";
-import { projectPagePath, withQuery } from "../../dashboard/parts/paths.ts";
+import { Ago, Facts, joined, Listed, LoneLink, Named, Word } from "../../dashboard/parts/parts.tsx";
+import { withQuery } from "../../dashboard/parts/paths.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
-import { everyRight, type Right } from "../../serve/access/rights.ts";
 import { type AuditRecord, listAudit, recordBegins } from "../audit/audit.ts";
 import { whoOf } from "../audit/audit-counts.tsx";
 import { entriesOf, writeActions } from "../audit/entries.tsx";
 import { Unread } from "../audit/exceptions.tsx";
 import { Damaged } from "../audit/operations.ts";
+import { pick } from "../desk/outcome.ts";
 import { personColumns } from "./operations.ts";
-import { accessOfPerson, listPersons, type PersonAccess, showPerson } from "./persons.ts";
+import { accessOfPerson, listPersons, type PersonRecord, showPerson } from "./persons.ts";
 import { personPath, RightsForm } from "./rights-form.tsx";
+import { linesOf, RightsChanged, RightsInWords, RightsList, standing } from "./rights-words.tsx";
 
 /** The persons and their rights, for whoever may give some. */
 export async function personsPage(visit: Visit): Promise<Answer> {
@@ -41,8 +30,12 @@ export async function personsPage(visit: Visit): Promise<Answer> {
       <PagedTable
         caption="The persons and their rights"
         columns={{
-          ...drawn(personColumns, admin.now()),
-          Name: ({ name }) => <Named thing={{ id: name, name }} marks={marks} to={personPath(name)} />,
+          Name: (one) => [
+            <Named thing={{ id: one.name, name: one.name }} marks={marks} to={personPath(one.name)} />,
+            isGroup(one) && <small> group</small>,
+          ],
+          Organization: ({ organization }) => organization,
+          Rights: ({ name, rights }) => joined(linesOf(standing(name, rights), name), "; "),
         }}
         rows={all}
         visit={visit}
@@ -81,31 +74,25 @@ export async function personPage(visit: Visit): Promise<Answer> {
   }
   const main = (
     <>
-      {record && <Facts facts={drawnFacts(record, personColumns, now)} />}
+      {record && (
+        <Facts
+          facts={{ Organization: record.organization, ...drawnFacts(record, pick(personColumns, "SIGNS IN AS"), now) }}
+        />
+      )}
       {isOperator && record === undefined && <p class="warning">This person was removed, and has no rights.</p>}
       <h2>What they can see and do</h2>
-      <PagedTable
-        caption={`The projects in which ${name} has rights`}
-        columns={{
-          Project: ({ where }) => <Name to={projectPagePath(where, "access")}>{where}</Name>,
-          ...environmentColumns<(typeof rows)[number]>(environments, (row, one) =>
-            row.seen.includes(one) ? rightsCell(row, one, now) : "not shown",
-          ),
-        }}
-        rows={rows}
-        visit={visit}
-        idOf={({ where }) => where}
-        nameOf={({ where }) => where}
+      <RightsList
+        lines={linesOf(
+          standing(name, record?.rights ?? [], rows),
+          name,
+          rows.map(({ where }) => where),
+        )}
         none={visit.none("They have no rights in any project.")}
       />
       <RightsInWords />
+      {!isOperator && <p class="quiet">What they may do where you may not see it is not here.</p>}
+      {(record === undefined || !isGroup(record)) && (await Groups(visit, record))}
       {(record || !visit.may("grant")) && (await RightsForm(visit, name))}
-      {!(record?.signIn && "group" in record.signIn) && (
-        <p class="quiet">
-          Rights that a group gives are not here: the company's provider says at sign-in who is in it. The Access of a
-          project lists its groups.
-        </p>
-      )}
       {isOperator && (
         <Listed
           title="How their rights changed"
@@ -113,7 +100,7 @@ export async function personPage(visit: Visit): Promise<Answer> {
           items={found.map((one) => (
             <>
               <Ago at={one.time} now={now} />, by {whoOf(changes, new Map())(one)}
-              <Changed names={{ added: [], changed: [], deleted: [], ...one }} />
+              <RightsChanged names={{ added: [], changed: [], deleted: [], ...one }} name={name} />
             </>
           ))}
           more={<a href={withQuery("/audit", { action: "people.write", name })}>Earlier ones, in the audit</a>}
@@ -126,36 +113,33 @@ export async function personPage(visit: Visit): Promise<Answer> {
   return { title: `The person ${name}`, heading: <Word>{name}</Word>, main };
 }
 
-/** Rights that many people have together, the most first. */
-const together: readonly (readonly [words: string, rights: readonly Right[]])[] = [
-  ["● all rights", everyRight],
-  ["● reads and writes", ["see", "reveal", "write"]],
-  ["● reads", ["see", "reveal"]],
-  ["○ names", ["see"]],
-];
-
-/** What a person may do in one environment, in words. A right that ends is named, as are those beside it. */
-export function rightsCell(
-  { rightsIn, endsIn }: PersonAccess,
-  environment: Environment,
-  now: number,
-): ComponentChildren {
-  const ends = endsIn[environment] ?? {};
-  const held = rightsIn[environment] ?? [];
-  const lasting = held.filter((right) => ends[right] === undefined);
-  const [words, known] = together.find(([, rights]) => rights.every((one) => lasting.includes(one))) ?? ["", []];
-  const others = held.filter((right) => !known.includes(right));
-  const named = others.map((right) => [right, ends[right] && [" (ends ", <Ago at={ends[right]} now={now} />, ")"]]);
-  return joined(words === "" ? named : [words, ...named]);
+function isGroup({ signIn }: PersonRecord): boolean {
+  return signIn !== null && "group" in signIn;
 }
 
-/** Explains the words of {@link rightsCell}. */
-export function RightsInWords() {
+/** The groups whose rights a person may have, too. Only the provider knows who is in one, and says so at sign-in. */
+async function Groups(visit: Visit, record: PersonRecord | undefined) {
+  const all = record === undefined ? [] : await listPersons(visit.admin);
+  const groups = all.filter((one) => isGroup(one) && one.organization === record?.organization);
   return (
-    <p class="quiet">
-      Who reads has the rights see and reveal; who reads and writes, also write; all rights are these with keys, decide,
-      audit and grant.
-    </p>
+    <>
+      <p class="quiet">
+        Rights of groups are not here: who is in a group is known at sign-in.
+        {groups.length === 0 && " The Access of a project lists its groups."}
+      </p>
+      {groups.length > 0 && (
+        <Listed
+          title={`The groups of ${record?.organization}`}
+          none=""
+          items={new Cut(groups).map(({ name, rights }) => (
+            <>
+              <Word to={personPath(name)}>{name}</Word> · {joined(linesOf(standing(name, rights), name), "; ")}
+            </>
+          ))}
+          more=""
+        />
+      )}
+    </>
   );
 }
 

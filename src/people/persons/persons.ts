@@ -329,7 +329,7 @@ export async function personsWithAccess(admin: AdminContext, where: string, envi
 export async function accessOfPerson(
   admin: AdminContext,
   name: string,
-): Promise<(PersonAccess & { readonly where: string; readonly seen: readonly Environment[] })[]> {
+): Promise<(PersonAccess & { readonly where: string })[]> {
   const { projects: p, organizations: o } = admin.database.tables;
   const { persons, at } = await readPersons(admin);
   const person = persons.find((one) => one.name === name);
@@ -341,7 +341,7 @@ export async function accessOfPerson(
   return projects.flatMap(({ where, ...place }) => {
     const seen = reached(admin.rights, ["see"], place);
     const found = person === undefined ? [] : accessOf(person, at, place, seen);
-    return found.map((one) => ({ ...one, where, seen }));
+    return found.map((one) => ({ ...one, where }));
   });
 }
 

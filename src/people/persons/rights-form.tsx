@@ -17,8 +17,9 @@ import { requireMembers } from "../desk/validate.ts";
 import { listOrganizations } from "../projects/organizations.ts";
 import { pathOf } from "../projects/page.tsx";
 import { listProjects } from "../projects/projects.ts";
-import { grant, revoke, rightsText } from "./operations.ts";
+import { grant, revoke } from "./operations.ts";
 import { type PersonRecord, showPerson } from "./persons.ts";
+import { linesOf, RightsList, standing } from "./rights-words.tsx";
 
 export function personPath(name: string): string {
   return `/persons/${name}`;
@@ -151,7 +152,6 @@ async function Then(visit: Visit, typed: Form): Promise<VNode> {
     );
   }
   const { rights = [] } = then.document as Partial<PersonRecord>;
-  const lines = rightsText(rights.filter(({ ended }) => !ended)).split("\n");
   return (
     <>
       {isAboutGiven && Refusal(first)}
@@ -164,13 +164,7 @@ async function Then(visit: Visit, typed: Form): Promise<VNode> {
           <p>
             <Word>{name}</Word> could then:
           </p>
-          <ul>
-            {lines.map((line) => (
-              <li>
-                <Word>{line}</Word>
-              </li>
-            ))}
-          </ul>
+          <RightsList lines={linesOf(standing(name, rights), name)} none="Nothing." />
         </>
       )}
       <Change

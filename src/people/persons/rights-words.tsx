@@ -1,0 +1,171 @@
+/** @jsxImportSource preact */
+import type { ComponentChildren, VNode } from "preact";
+import { type Environment, environments } from "../../core/names.ts";
+import { Collapsed, changesOf, Envs, joined, Moment, Name, Word } from "../../dashboard/parts/parts.tsx";
+import { projectPagePath } from "../../dashboard/parts/paths.ts";
+import { everyRight, type Right } from "../../serve/access/rights.ts";
+import type { PersonAccess, RightsInPlace } from "./persons.ts";
+
+/* Rights in words: what a person has alike in several places or environments is said once. */
+
+/** Rights that somebody has alike, in each of these places and environments. */
+type Alike = {
+  readonly name: string;
+  readonly rights: readonly Right[];
+  /** Paths of projects, or such as `acme/*` for all of an organization. */
+  readonly places: readonly string[];
+  readonly environments: readonly Environment[];
+  /** In epoch milliseconds; null if they never end. */
+  readonly until: number | null;
+  readonly by: string | null;
+};
+
+type OfProject = PersonAccess & { readonly where: string };
+
+/** What a person has: what their record says, and what it does not say of each project. Nothing that has ended. */
+export function standing(name: string, held: readonly RightsInPlace[], rows: readonly OfProject[] = []): Alike[] {
+  const recorded = held.flatMap(({ ended, organization, project, ...one }) =>
+    ended ? [] : single({ ...one, name, places: [`${organization}/${project ?? "*"}`] }),
+  );
+  const found = rows.flatMap(({ where, rightsIn, endsIn }) =>
+    environments.flatMap((environment) =>
+      (rightsIn[environment] ?? []).map((right): Alike => {
+        const until = endsIn[environment]?.[right] ?? null;
+        return { name, rights: [right], places: [where], environments: [environment], until, by: null };
+      }),
+    ),
+  );
+  const isSaid = ({ places: [where = ""], rights: [right], environments: [environment] }: Alike) =>
+    recorded.some(
+      (one) =>
+        [where, where.replace(/\/.*/, "/*")].includes(one.places[0] ?? "") &&
+        one.rights[0] === right &&
+        one.environments[0] === environment,
+    );
+  return together([...recorded, ...found.filter((one) => !isSaid(one))]);
+}
+
+/** The same rights, one in one environment each. */
+function single(all: Alike): Alike[] {
+  return all.environments.flatMap((environment) =>
+    all.rights.map((right) => ({ ...all, rights: [right], environments: [environment] })),
+  );
+}
+
+/** @param all - with one right in one environment of one place each */
+function together(all: readonly Alike[]): Alike[] {
+  return (["rights", "environments", "places"] as const).reduce<readonly Alike[]>((all, part) => {
+    const alike = Map.groupBy(all, ({ [part]: _, ...rest }) => JSON.stringify(rest));
+    return [...alike.values()].map((those) => {
+      const merged: readonly string[] = those.flatMap((one): readonly string[] => one[part]);
+      return { ...(those[0] as Alike), [part]: inOrder[part]?.filter((one) => merged.includes(one)) ?? merged };
+    });
+  }, all) as Alike[];
+}
+
+const inOrder: Readonly<Record<string, readonly string[]>> = { rights: everyRight, environments };
+
+/**
+ * A line for each group of rights.
+ * @param name - of the person whose page it is on, which is not said again
+ * @param linked - paths of projects whose pages are there
+ */
+export function linesOf(all: readonly Alike[], name: string, linked: readonly string[] = []): VNode[] {
+  return all.map(({ places, environments: among, ...one }) => (
+    <>
+      {one.name !== name && [<Word>{one.name}</Word>, ", "]}
+      <Collapsed items={places.map((where) => placeOf(where, linked))} max={12} />: {wordsOf(one.rights)}
+      {among.length < environments.length ? [" in ", <Envs values={among} />] : ", everywhere"}
+      {one.until !== null && [" until ", <Moment at={one.until} />]}
+      {one.by !== null && [", given by ", <Word>{one.by}</Word>]}
+    </>
+  ));
+}
+
+function placeOf(where: string, linked: readonly string[]): ComponentChildren {
+  const [organization = "", project] = where.split("/");
+  if (project === "*") return ["all projects of ", <Name>{organization}</Name>];
+  return <Name to={linked.includes(where) ? projectPagePath(where, "access") : undefined}>{where}</Name>;
+}
+
+/** A list of rights, or a sentence if there are none. */
+export function RightsList({ lines, none }: { readonly lines: readonly VNode[]; readonly none: string }) {
+  if (lines.length === 0) return <p class="quiet">{none}</p>;
+  return (
+    <ul>
+      {lines.map((line) => (
+        <li>{line}</li>
+      ))}
+    </ul>
+  );
+}
+
+/** The rights that an entry of the audit says were added or deleted. What is no right in a place is as it is there. */
+export function RightsChanged(props: { readonly names: Parameters<typeof changesOf>[0]; readonly name: string }) {
+  const { names, name } = props;
+  return (
+    <ul>
+      {changesOf(names).flatMap(([what, lines]) =>
+        changedLines(lines, name).map((line) => (
+          <li>
+            {what === "deleted" ? <span class="missing">deleted</span> : what} {line}
+          </li>
+        )),
+      )}
+    </ul>
+  );
+}
+
+/** Lines of an entry, such as `ben see acme/web staging until 2026-11-29T22:03:00Z by ana`. */
+export function changedLines(lines: readonly string[], name: string): readonly VNode[] {
+  const parsed = lines.map(parseLine);
+  const others = lines.filter((_, at) => parsed[at] === undefined);
+  return [
+    ...others.map((line) => <Name>{line}</Name>),
+    ...linesOf(together(parsed.filter((one) => one !== undefined)), name),
+  ];
+}
+
+function parseLine(line: string): Alike | undefined {
+  const [, name = "", asked, where = "", among, until, by = null] = lineOfRight.exec(line) ?? [];
+  const right = everyRight.find((one) => one === asked);
+  const environment = environments.find((one) => one === among);
+  if (right === undefined || environment === undefined) return undefined;
+  const ends = until === undefined ? null : Date.parse(until);
+  return { name, rights: [right], places: [where], environments: [environment], until: ends, by };
+}
+
+const lineOfRight = /^(\S+) (\w+) (\S+\/\S+) (\w+)(?: until (\S+))?(?: by (\S+))?$/;
+
+/** Rights that many people have together, the most first. */
+const known: readonly (readonly [words: string, rights: readonly Right[]])[] = [
+  ["● all rights", everyRight],
+  ["● reads and writes", ["see", "reveal", "write"]],
+  ["● reads", ["see", "reveal"]],
+  ["○ names", ["see"]],
+];
+
+function wordsOf(held: readonly Right[]): string {
+  const [words = "", rights = []] = known.find(([, rights]) => rights.every((one) => held.includes(one))) ?? [];
+  const others = everyRight.filter((right) => held.includes(right) && !rights.includes(right));
+  return [...(words === "" ? [] : [words]), ...others].join(", ");
+}
+
+/** What a person may do in one environment: first what lasts. */
+export function rightsCell({ rightsIn, endsIn }: PersonAccess, environment: Environment): ComponentChildren {
+  const ends = Map.groupBy(rightsIn[environment] ?? [], (right) => endsIn[environment]?.[right] ?? null);
+  const lastingFirst = [...ends].sort(([a], [b]) => (a ?? 0) - (b ?? 0));
+  return joined(
+    lastingFirst.map(([until, rights]) => [wordsOf(rights), until !== null && [" until ", <Moment at={until} />]]),
+  );
+}
+
+/** Explains the words. */
+export function RightsInWords() {
+  return (
+    <p class="quiet">
+      Who reads has the rights see and reveal; who reads and writes, also write; all rights are these with keys, decide,
+      audit and grant.
+    </p>
+  );
+}
