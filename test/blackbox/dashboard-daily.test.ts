@@ -85,6 +85,29 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
     ]);
   });
 
+  test("changing five variables, one of them in production, takes seven clicks, the values and the project's name", async () => {
+    const names = ["ONE", "TWO", "THREE", "FOUR", "FIVE"];
+    for (const name of names) await site.json(["var", "set", "acme/other-0", "staging", name, "--value", "before"]);
+    await start();
+    await ana.follow("acme/other-0");
+    for (const name of names) {
+      const row = await ana.page.waitForSelector(`xpath///tr[th//a[. = "${name}"]]`);
+      await row?.hover();
+      await ana.press(`Edit ${name} here`);
+      await ana.type(`value.staging.${name}`, `after ${name}`);
+    }
+    await ana.type("value.production.FIVE", "in production");
+    await ana.type("again", "acme/other-0");
+    await ana.follow("Save");
+    expect(ana.clicks).toBe(7);
+    expect(await ana.text("main [role=status]")).toContain(
+      "Created FIVE in acme/other-0, production. Updated FIVE, FOUR, ONE, THREE, TWO in acme/other-0, staging.",
+    );
+    for (const name of names) {
+      expect((await site.here(["var", "get", "acme/other-0", "staging", name])).stdout.trim()).toBe(`after ${name}`);
+    }
+  });
+
   test("pasting 40 lines takes four clicks and the name, with a plan in between", async () => {
     await start();
     await ana.follow("acme/web");

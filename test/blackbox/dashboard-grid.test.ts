@@ -48,15 +48,18 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     expect(chips.map(({ name }) => name)).toEqual(["All 53", "Missing in production 1"]);
   });
 
-  test("by keyboard alone, the filter leads to the first match, and the key after it copies the value", async () => {
+  test("by keyboard alone, the filter leads to the first match, and the keys after it copy the value", async () => {
     await visit(1280);
     await clear();
     await page.keyboard.press("/");
     await page.keyboard.type("house");
     await page.keyboard.press("Enter");
     expect(await page.evaluate("document.activeElement.textContent")).toBe("WAREHOUSE_TOKEN");
-    await page.keyboard.press("Tab");
-    expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("Copy WAREHOUSE_TOKEN in staging");
+    const next = async () => {
+      await page.keyboard.press("Tab");
+      return page.evaluate("document.activeElement.ariaLabel");
+    };
+    expect([await next(), await next()]).toEqual(["Edit WAREHOUSE_TOKEN here", "Copy WAREHOUSE_TOKEN in staging"]);
     await page.keyboard.press("Enter");
     await copyDone();
     expect(await clipboard()).toBe(copied);
@@ -85,8 +88,42 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     const cell = await page.$("tbody tr:first-child td:nth-of-type(2)"); // it is in view
     const { x, y, width, height } = (await cell?.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
     await page.touchscreen.tap(x + width - 15, y + height / 2);
-    expect(await page.$$(".copy")).toEqual([]);
+    expect(await page.$$("[aria-label^=Copy]")).toEqual([]);
     expect(await page.$eval(".toast", (one) => one.textContent)).not.toContain("clipboard");
+  });
+
+  test("a row is edited where it is, by keyboard or with a finger, and Escape closes what nobody typed in", async () => {
+    const focused = () => page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent");
+    const label = (where: string) => `New value of SAME in ${where}`;
+    const isSaveThere = () => page.$eval("[data-rows] .send", (one) => one.checkVisibility());
+    const isAgainThere = () => page.$eval("[name=again]", (one) => one.checkVisibility());
+    for (const isPhone of [false, true]) {
+      await page.setViewport({ width: isPhone ? 390 : 1280, height: 844, isMobile: isPhone, hasTouch: isPhone });
+      await page.goto(`${dashboard.origin}${path}?filter=same`);
+      const row = await page.waitForSelector("tbody tr:not([hidden])");
+      expect(await isSaveThere()).toBe(false);
+      if (isPhone) await row?.tap();
+      else {
+        await page.focus("tbody tr:not([hidden]) a");
+        await page.keyboard.press("Tab");
+      }
+      const edit = await page.waitForSelector("[aria-label='Edit SAME here']");
+      await (isPhone ? edit?.tap() : page.keyboard.press("Enter"));
+      expect(await focused()).toBe(label("development"));
+      const placeholders = await page.$$eval("td textarea", (all) => all.map((one) => one.placeholder));
+      expect([placeholders, await isSaveThere()]).toEqual([["none yet", "unchanged", "unchanged"], true]);
+      await page.keyboard.press("Escape");
+      expect([await focused(), await isSaveThere()]).toEqual(["SAME", false]);
+      await page.click("[aria-label='Edit SAME here']");
+      await page.keyboard.type("x");
+      await page.keyboard.press("Escape");
+      expect([await focused(), await isAgainThere()]).toEqual([label("development"), false]);
+      await page.type(`[aria-label="${label("production")}"]`, "y");
+      expect(await isAgainThere()).toBe(true);
+      expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+      await page.evaluate("for (const one of document.querySelectorAll('td textarea')) one.value = ''");
+      await page.$eval("td textarea", (one) => one.dispatchEvent(new Event("input", { bubbles: true })));
+    }
   });
 
   test("the filter finds the words of cells whole, and parts of names", async () => {

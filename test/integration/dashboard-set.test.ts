@@ -196,6 +196,117 @@ describeBoth("the page that sets a variable", (w) => {
   });
 });
 
+describeBoth("what is typed in rows of the grid", (w) => {
+  const grid = "variables/edit";
+  /** Two variables in two environments, with notes and days. */
+  async function rows(w: World) {
+    const placed = await place(w);
+    const { where, at, visitor } = placed;
+    for (const environment of ["staging", "production"]) {
+      const more = { note: `of ${environment}`, rotateBy: "2099-01-31" };
+      await setVariables(w.admin, where, environment, [
+        { name: "A", value: canary(w), ...more },
+        { name: "B", value: canary(w) },
+      ]);
+    }
+    const shown = () => visitor.hidden(at("variables"), at(grid));
+    const save = async (fields: Fields, seen?: Fields) =>
+      visitor.send(at(grid), { ...(seen ?? (await shown())), ...fields });
+    const valueIn = (environment: "staging", name: string) => revealVariable(w.admin, where, environment, name);
+    return { ...placed, shown, save, valueIn };
+  }
+
+  test("is written at once, wherever it is, and leaves notes, days and everything else as they are", async () => {
+    const { where, visitor, at, save, valueIn } = await rows(w);
+    const [a, b, lines] = [canary(w), canary(w), canary(w, "\nsecond")];
+    const b0 = await valueIn("staging", "B");
+    const typed = { "value.staging.A": a, "value.production.A": a, "value.production.B": b, "value.staging.B": "" };
+    const here = "?filter=a b&only=missing-production&q=lost";
+    const fields = { ...typed, "value.staging.OLD": lines.replaceAll("\n", "\r\n"), again: where, here };
+    const to = at("variables?only=missing-production&filter=a+b");
+    expect(await save(fields)).toEqual({ status: 200, to });
+    const stored = [
+      ...[await valueIn("staging", "A"), await valueIn("staging", "OLD"), await valueIn("staging", "B")],
+      ...[await revealVariable(w.admin, where, "production", "B")],
+    ];
+    expect(stored).toEqual([a, lines, b0, b]);
+    for (const environment of ["staging", "production"] as const) {
+      const [first] = await listVariables(w.admin, where, environment);
+      expect(first).toMatchObject({ name: "A", note: `of ${environment}`, rotateBy: "2099-01-31" });
+    }
+    const [production, staging] = (await newest(w, where, 7)).filter(([, action]) => action === "variables.write");
+    expect([staging, production]).toEqual(
+      [...written("variables", "A OLD", "staging"), ...written("variables", "A B", "production")].toReversed(),
+    );
+    const created = `Created OLD in ${where}, staging. Updated A in ${where}, staging. Updated A, B in ${where}, production.`;
+    const { html } = await visitor.page(to);
+    for (const sentence of created.split(/(?<=\.) /)) expect(html).toContain(sentence);
+  });
+
+  test("is refused as a whole, with the field that is wrong", async () => {
+    const { where, save } = await rows(w);
+    const untouched = await stored(w);
+    const fine = { "value.staging.A": canary(w) };
+    const long = "x".repeat(65 * 1024);
+    const refused: readonly (readonly [fields: Fields, status: number, error: string, field?: string])[] = [
+      [{ ...fine, "value.production.B": "1" }, 400, again(where), "again"],
+      [{ ...fine, "value.production.B": "1", again: "B" }, 400, again(where), "again"],
+      [{ "value.staging.A": "" }, 400, "No field has a value. Nothing was changed."],
+      [{ ...fine, "value.development.B": long }, 422, "65536 are allowed", "value.development.B"],
+      [{ ...fine, "value.staging.two words": "1" }, 400, "is not a variable name", "value.staging.two words"],
+      [{ ...fine, "version.staging": "x" }, 400, "version.staging is not a number"],
+      [{ ...fine, project: "other" }, 409, "The project has changed"],
+    ];
+    for (const [fields, status, error, field] of refused) {
+      const reply = await save(fields);
+      const found = { status, error: expect.stringContaining(error), ...(field && { field }) };
+      expect([fields, reply]).toMatchObject([fields, found]);
+    }
+    expect(await stored(w)).toBe(untouched);
+  });
+
+  test("is written beside what somebody else wrote, and over it only if that is said, once for all", async () => {
+    const { where, shown, save, valueIn } = await rows(w);
+    const [seen, mine, theirs] = [await shown(), canary(w), canary(w)];
+    const fields = { "value.staging.A": mine, "value.production.A": mine, again: where };
+    for (const one of ["staging", "production"])
+      await setVariables(w.admin, where, one, [{ name: "B", value: theirs }]);
+    expect(await save(fields, seen)).toMatchObject({ status: 200 });
+    const late = { ...fields, "value.staging.B": mine };
+    const untouched = await stored(w);
+    const { status, error, unlessSeen } = await save(late, seen);
+    expect([status, Object.keys(unlessSeen ?? {})]).toEqual([409, ["version.staging", "version.production"]]);
+    expect(error).toMatch(/changed B just now, in version \d+ of .* in staging/);
+    expect(error?.match(/Nothing was written/g)).toHaveLength(1);
+    expect(await stored(w)).toBe(untouched);
+    expect((await save(late, { ...seen, ...unlessSeen })).status).toBe(200);
+    expect(await valueIn("staging", "B")).toBe(mine);
+  });
+
+  test("may be typed where somebody may both see and write, and is taken from nobody else", async () => {
+    const { where } = await rows(w);
+    const [page, path] = [`/p/${where}/variables`, `/p/${where}/${grid}`];
+    const people = [
+      ["rob", ["see"], ["staging"], undefined],
+      ["sue", ["see", "write"], ["staging"], "staging"],
+      ["tom", ["see", "write"], ["development", "staging"], "development staging"],
+    ] as const;
+    for (const [name, rights, places, fields] of people) {
+      const person = await personOf(w, where, name, rights, [...places]);
+      expect([name, /data-rows="([^"]*)"/.exec((await person.page(page)).html)?.[1]]).toEqual([name, fields]);
+      const untouched = await stored(w);
+      const shown = { ...(await person.form(page, path)), again: where };
+      for (const where of fields === undefined ? ["staging"] : ["production"]) {
+        const further = { [`value.${where}.A`]: canary(w), [`version.${where}`]: 2 };
+        expect([name, (await person.send(path, { ...shown, ...further })).status]).toEqual([name, 404]);
+      }
+      expect(await stored(w)).toBe(untouched);
+      if (fields !== undefined)
+        expect((await person.send(path, { ...shown, "value.staging.A": canary(w) })).status).toBe(200);
+    }
+  });
+});
+
 describeOnce("the form that deletes a variable", (w) => {
   test("deletes it from the chosen environments", async () => {
     const { where, visitor, at, fill } = await place(w);

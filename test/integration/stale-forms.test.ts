@@ -50,6 +50,7 @@ async function replaced<T>(w: World, begin: (where: string, visitor: Visitor) =>
 /** By page: the form's path below the project, and what a person puts into it. */
 const forms: readonly (readonly [what: string, page: string, action: string, fields: Fields])[] = [
   ["set", "variables/set?name=A", "variables/set", { "value.staging": "STALE", "value.production": "" }],
+  ["edit in rows", "variables", "variables/edit", { "value.staging.A": "STALE" }],
   ["delete", "variables/set?name=A", "variables/delete", { from: "staging" }],
   ["go back", "undo?kind=variables&environment=staging&to=1", "undo", {}],
   ["undo a change", "undo?kind=variables&environment=staging&version=2", "undo", {}],

@@ -986,11 +986,16 @@ export const forms: readonly Proof[] = [
     edits: [
       [
         "src/dashboard/script/lists.js",
-        'if (event instanceof PointerEvent && event.pointerType === "touch") return;',
-        "",
+        'if (!copying || (event instanceof PointerEvent && event.pointerType === "touch")) return;',
+        "if (!copying) return;",
       ],
     ],
     fails: ["blackbox/dashboard-grid", "a tap on an empty place of a row copies nothing"],
+  },
+  {
+    promise: "What is typed in rows of the grid is written in production only if the project's name is",
+    edits: [["src/kinds/variables/form.tsx", "form.requireAgain(where, targets);", ""]],
+    fails: ["integration/dashboard-set", "is refused as a whole, with the field that is wrong"],
   },
   {
     promise: "A key that is pasted into the search goes into no address",

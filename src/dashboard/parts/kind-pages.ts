@@ -21,6 +21,8 @@ export type KindPages = {
   readonly Note?: typeof Steers;
   /** The buttons for items chosen in the grid. The kind's own page `several` answers them. */
   readonly Several?: (place: { readonly where: string; readonly shown: readonly Environment[] }) => VNode;
+  /** Whether its page `edit` writes values that are typed in rows of the grid. */
+  readonly isEditedInRows?: true;
   /** A sentence for a project without items: what to do first. */
   readonly firstStep: string;
   readonly routes?: readonly Route[];

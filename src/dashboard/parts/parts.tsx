@@ -456,19 +456,24 @@ export function Change(props: {
   readonly danger?: boolean;
   readonly hidden?: Readonly<Record<string, string | number | readonly string[]>>;
   readonly quiet?: boolean;
+  /** What stands before the button, on its line. */
+  readonly first?: ComponentChildren;
   /** More buttons. */
   readonly beside?: ComponentChildren;
   /** A choice that is made by a button each, after the words of `button`. */
   readonly choice?: ChoiceOf;
+  /** The columns of the table in it below which the script puts fields into a row: one is edited there. */
+  readonly rows?: readonly string[];
 }) {
-  const { action, button, children, secret, danger, hidden = {}, quiet, beside, choice } = props;
+  const { action, button, children, secret, danger, hidden = {}, quiet, first, beside, choice, rows } = props;
   return (
-    <form method="post" action={action} data-change data-secret={secret} autocomplete="off">
+    <form method="post" action={action} data-change data-secret={secret} data-rows={rows?.join(" ")} autocomplete="off">
       {Object.entries(hidden).flatMap(([name, values]) =>
         [values].flat().map((value) => <input type="hidden" name={name} value={value} />),
       )}
       {children}
       <div class="send">
+        {first}
         {choice === undefined ? (
           <button type="submit" class={danger ? "danger" : quiet ? "quiet" : undefined}>
             {button}

@@ -115,6 +115,12 @@ export class Form {
     return this.#fields.getAll(name).map((text) => text.replaceAll("\r\n", "\n"));
   }
 
+  /** What was typed in fields whose names begin with this, by the rest of the name. */
+  typed(prefix: string): ReadonlyMap<string, string> {
+    const typed = [...this.#fields].filter(([name, text]) => name.startsWith(prefix) && text !== "");
+    return new Map(typed.map(([name, text]) => [name.slice(prefix.length), text.replaceAll("\r\n", "\n")]));
+  }
+
   /** Whether a box is checked. */
   has(name: string): boolean {
     return this.#fields.has(name);

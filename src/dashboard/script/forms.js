@@ -20,8 +20,8 @@ const unsaved = new Set();
 
 /** @param {HTMLFormElement} form */
 function hasText(form) {
-  const fields = [...every("textarea", "", form), ...every("input", "[autocomplete=off]", form)];
-  return fields.some((one) => one.value !== one.defaultValue);
+  const fields = /** @type {HTMLInputElement[]} */ ([...form.elements]);
+  return fields.some((one) => one.matches("textarea, [autocomplete=off]") && one.value !== one.defaultValue);
 }
 
 addEventListener("beforeunload", (event) => {

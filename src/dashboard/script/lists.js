@@ -118,35 +118,75 @@ for (const heading of every("tr", "[data-sort]").flatMap(({ cells }) => [...cell
   if (sorted.value.replace("-", "") === button.textContent) sort(!sorted.value.startsWith("-"));
 }
 
-/* Copy in a row: its buttons come into the row that is under the pointer or has the focus */
+/* What comes into the row that is under the pointer or has the focus: buttons that copy its values, and one that edits it */
 
-for (const form of every("form", "[data-copy]")) {
-  const table = /** @type {HTMLTableElement} */ (form.previousElementSibling);
-  const places = (form.dataset.copy ?? "").split(" ");
+for (const table of every("table", ".long")) {
+  const editing = /** @type {HTMLFormElement | null} */ (table.closest("form[data-rows]"));
+  const next = (editing ?? table).nextElementSibling;
+  const copying = next instanceof HTMLFormElement && next.dataset.copy !== undefined ? next : null;
   const headings = [...table.rows[0].cells].map((one) => one.textContent);
+  /** The cells of a row below the headings that a form names. @returns {[string, HTMLTableCellElement][]} */
+  const cellsOf = (/** @type {HTMLTableRowElement} */ { cells }, /** @type {string} */ places = "") =>
+    headings.flatMap((heading, at) => (places.split(" ").includes(heading) ? [[heading, cells[at]]] : []));
   const offer = (/** @type {Event} */ event) => {
-    // The tap of a finger would press the button that it brings. The page of the item has one.
-    if (event instanceof PointerEvent && event.pointerType === "touch") return;
     const { target } = event;
     const row = target instanceof Element ? target.closest("tbody tr") : null;
-    if (!(row instanceof HTMLTableRowElement) || row.querySelector(".copy")) return;
-    for (const button of every("button", ".copy", table)) {
+    if (!(row instanceof HTMLTableRowElement) || row.querySelector(".offered")) return;
+    for (const button of every("button", ".offered", table)) {
       if (!button.closest("tr")?.matches(":hover, :focus-within")) button.remove();
     }
-    const name = new URL(every("a", "", row)[0].href).searchParams.get("name") ?? "";
-    for (const [at, value] of headings.entries()) {
-      if (!places.includes(value) || !row.cells[at].querySelector("time")) continue;
-      const words = { textContent: "Copy", ariaLabel: `Copy ${name} in ${value}` };
-      const button = element("button", { className: "quiet copy", name: "environment", value, ...words });
-      button.setAttribute("form", form.id);
+    const [link] = every("a", "", row);
+    if (!link) return; // the day of rows, or one that is chosen
+    const name = new URL(link.href).searchParams.get("name") ?? "";
+    const put = (/** @type {Element} */ cell, /** @type {Partial<HTMLButtonElement>} */ words) => {
+      const button = element("button", { className: "quiet offered", ...words });
+      cell.append(button);
+      return button;
+    };
+    if (editing && !row.querySelector("textarea")) {
+      const button = put(row.cells[0], { type: "button", textContent: "Edit", ariaLabel: `Edit ${name} here` });
       button.addEventListener("click", () => {
-        const field = fieldOf(form, "name");
+        button.remove();
+        edit(row, name);
+      });
+    }
+    // The tap of a finger would press the button that it brings, and copy. The page of the item has one.
+    if (!copying || (event instanceof PointerEvent && event.pointerType === "touch")) return;
+    for (const [value, cell] of cellsOf(row, copying.dataset.copy)) {
+      if (!cell.querySelector("time")) continue;
+      const words = { textContent: "Copy", ariaLabel: `Copy ${name} in ${value}` };
+      const button = put(cell, { name: "environment", value, ...words });
+      button.setAttribute("form", copying.id);
+      button.addEventListener("click", () => {
+        const field = fieldOf(copying, "name");
         if (field) field.value = name;
       });
-      row.cells[at].append(button);
     }
   };
+  const edit = (/** @type {HTMLTableRowElement} */ row, /** @type {string} */ name) => {
+    const fields = cellsOf(row, editing?.dataset.rows).map(([heading, cell]) => {
+      const field = document.createElement("textarea");
+      field.name = `value.${heading}.${name}`;
+      field.rows = 1;
+      field.ariaLabel = `New value of ${name} in ${heading}`;
+      field.placeholder = cell.querySelector("time") ? "unchanged" : "none yet";
+      field.autocapitalize = "none";
+      field.spellcheck = false;
+      field.addEventListener("keydown", ({ key }) => {
+        if (key !== "Escape" || fields.some(({ value }) => value !== "")) return;
+        for (const one of [...fields, ...every("button", ".offered", row)]) one.remove();
+        every("a", "", row)[0].focus();
+      });
+      cell.append(field);
+      return field;
+    });
+    fields[0].focus();
+  };
   for (const what of ["pointerover", "focusin", "click"]) table.addEventListener(what, offer);
+  editing?.addEventListener("submit", () => {
+    const here = fieldOf(editing, "here");
+    if (here) here.value = location.search;
+  });
 }
 
 /* Boxes: one that checks all that are shown, and a button that says how many are checked of which part */

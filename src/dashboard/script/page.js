@@ -11,6 +11,7 @@
  * data-secret   of a form or one of its buttons: what becomes of the secret in the answer. `once`: it takes the form's
  *               place. `shown`: it is in the form's output.secret for 30 seconds. `copied`: to the clipboard
  * data-copy     a form after a table: rows get a Copy button below the headings that this names, where a time is
+ * data-rows     a form around a table: a row gets fields below the headings that this names, for what is there and not
  * data-copies   a button that copies the text of the element with this id
  * data-filter   a field that filters the table after its line. The line has an output, for the count
  * data-name     a row: what the filter searches in place of the first cell

@@ -5,8 +5,12 @@ import { isDay } from "../../core/words/times.ts";
 import { carryOut, typedIn } from "../../dashboard/parts/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../dashboard/parts/kind-pages.ts";
 import { Ago, Box, Env, Field, MachinesOnly } from "../../dashboard/parts/parts.tsx";
+import { projectPagePath } from "../../dashboard/parts/paths.ts";
+import type { Done } from "../../dashboard/parts/route.ts";
 import { type Form, inField, type Visit } from "../../dashboard/parts/visit.ts";
-import { dueAtOf, type VariableEntry } from "./entry.ts";
+import { findProject } from "../../people/desk/projects.ts";
+import { requireSets } from "../../people/editing/open.ts";
+import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
 import { remove, set } from "./operations.ts";
 import { type NewVariable, validateVariables } from "./write.ts";
 
@@ -99,26 +103,49 @@ function change(
   const values = valuesIn(form, shown, noted.length > 0 && !machinesOnly);
   const day = inField("rotateBy", () => readDay(form, admin.now()));
   const each = new Map(
-    [...values].map(([environment, value]) => {
+    [...values].map(([environment, value]): EachWritten => {
       // An empty day does not take away one that the form did not show.
       const isKept = day === "keep" || (day === null && unseen.includes(environment));
       const rotateBy = isKept ? dayToCome(entries.get(environment)?.rotateBy, admin.now()) : day;
-      return [environment, { value, rotateBy, ...remarks, machinesOnly }];
+      return [environment, [{ name, value, rotateBy, ...remarks, canary, machinesOnly }]];
     }),
   );
   // What is wrong with a name is said before the name is asked for again.
   inField("name", () => validateVariables([{ name, value: "" }]));
-  for (const [environment, { value }] of each) {
-    inField(`value.${environment}`, () => validateVariables([{ name, value }]));
-  }
+  for (const [environment, entries] of each) inField(`value.${environment}`, () => validateVariables(entries));
   // Where only a remark is written, the value that is there gets no mark.
-  const all = new Map<Environment, Omit<NewVariable, "name" | "canary">>([
-    ...noted.map((environment) => [environment, { ...remarks, machinesOnly: undefined }] as const),
-    ...each,
-  ]);
+  const all = new Map([...noted.map((environment): EachWritten => [environment, [{ name, ...remarks }]]), ...each]);
   const targets = [...all.keys()];
   const given = { project: where, environments: targets, name, value: typedIn(""), each: all, canary, machinesOnly };
   return { targets, write: (to) => carryOut(visit, set, given, to) };
+}
+
+type EachWritten = readonly [Environment, readonly NewVariable[]];
+
+/**
+ * Writes what was typed in rows of the grid, or nothing. Notes and marks stay, and a day unless it has come.
+ * @throws Refused `conflict` if somebody wrote one of them since the page was shown
+ */
+export async function edit(visit: Visit): Promise<Done> {
+  const { admin, where, form } = visit;
+  const sets = await requireSets(admin, await findProject(admin, where, "write"), variables);
+  const each = new Map<Environment, readonly NewVariable[]>();
+  for (const environment of environments) {
+    const typed = form.typed(`value.${environment}.`);
+    const entries = sets.find((set) => set.environment === environment)?.entries ?? [];
+    const days = new Map(entries.map(({ key, rotateBy }) => [key, rotateBy]));
+    const written = [...typed].map(([name, value]): NewVariable => {
+      inField(`value.${environment}.${name}`, () => validateVariables([{ name, value }]));
+      return { name, value, rotateBy: dayToCome(days.get(name), admin.now()) };
+    });
+    if (written.length > 0) each.set(environment, written);
+  }
+  const targets = [...each.keys()];
+  if (targets.length === 0) throw new Refused("invalid", "No field has a value. Nothing was changed.");
+  form.requireAgain(where, targets);
+  const { filter = "", sort = "", only = "" } = Object.fromEntries(new URLSearchParams(form.find("here")));
+  const to = projectPagePath(where, variables.kind, { only, filter, sort });
+  return carryOut(visit, set, { project: where, environments: targets, name: "", value: typedIn(""), each }, to);
 }
 
 /**

@@ -37,6 +37,7 @@ import { variables } from "./entry.ts";
 import type { ImportFormat } from "./import-text.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
 import {
+  type EnvironmentWrite,
   listVariables,
   type NewVariable,
   type Place,
@@ -99,7 +100,7 @@ export const set = operation({
     ),
     ...remarkInputs,
     version: ifVersion,
-    each: formOnly<ReadonlyMap<Environment, Omit<NewVariable, "name" | "canary">>>(),
+    each: formOnly<ReadonlyMap<Environment, readonly NewVariable[]>>(),
   },
   check: ({ environments, version, generate, machinesOnly, value }) => {
     requireOne("var set", environments, version);
@@ -112,11 +113,11 @@ export const set = operation({
     const found = await findToChange(admin, project, "write", environments); // before anything is read
     const value = each || generate !== undefined ? undefined : await given.value.read();
     const changes = new Map(
-      environments.map((environment) => {
+      environments.map((environment): [Environment, EnvironmentWrite] => {
         // A key for one environment must not read what was made for another.
         const made = generate === undefined ? value : randomBytes(generate).toString("base64url");
-        const own = each?.get(environment) ?? { value: made, rotateBy, ...remarksIn(given) };
-        return [environment, { entries: [{ name, canary, machinesOnly, ...own }] }];
+        const one = { name, canary, machinesOnly, value: made, rotateBy, ...remarksIn(given) };
+        return [environment, { entries: each?.get(environment) ?? [one] }];
       }),
     );
     const { would, ...change } = await planEach(admin, project, changes, found);
@@ -124,7 +125,7 @@ export const set = operation({
     return {
       ...change,
       document: { project, key: name, ...savedPlaces(would) },
-      sentence: `Nothing was written. ${savedSentence(project, name, would, ["It would create", "It would update"])}`,
+      sentence: `Nothing was written. ${savedSentence(project, changes, would, ["It would create", "It would update"])}`,
       apply: async () => {
         const written = await change.apply();
         const marks = { ...(canary && { canary }), ...(machinesOnly && { machinesOnly }) };
@@ -132,7 +133,7 @@ export const set = operation({
         const day = rotateBy ? ` Rotate it by ${rotateBy}.` : "";
         const bait = canary ? " It is a canary: every use of it is on record." : "";
         const hidden = machinesOnly ? ` ${machinesOnlySentence}` : "";
-        return done(document, savedSentence(project, name, written) + day + bait + hidden, warningsIn(written));
+        return done(document, savedSentence(project, changes, written) + day + bait + hidden, warningsIn(written));
       },
     };
   },
@@ -202,21 +203,23 @@ function savedPlaces(written: ReadonlyMap<Environment, VariablesWrite>) {
   return places.length === 1 ? places[0] : { environments: places };
 }
 
-/** Says where a variable was created, and where it was updated. */
+/** Says which variables were created, and where, and which were updated. */
 function savedSentence(
   where: string,
-  name: string,
-  written: ReadonlyMap<string, VariablesWrite>,
-  verbs: readonly [create: string, update: string] = ["Created", "Updated"],
+  changes: ReadonlyMap<Environment, EnvironmentWrite>,
+  written: ReadonlyMap<Environment, VariablesWrite>,
+  [create, update]: readonly [string, string] = ["Created", "Updated"],
 ): string {
-  const places = Map.groupBy(written.keys(), (environment) =>
-    written.get(environment)?.added.length === 1 ? verbs[0] : verbs[1],
-  );
-  const sentences = verbs.flatMap((did) => {
-    const those = places.get(did);
-    return those === undefined ? [] : [`${did} ${name} in ${where}, ${joined(those)}.`];
+  const all = [...changes].flatMap(([environment, { entries }]) => {
+    const isNew = ({ name }: NewVariable) => written.get(environment)?.added.includes(name);
+    const did = Map.groupBy(entries, (one) => (isNew(one) ? create : update));
+    return [...did].map(([did, some]) => ({ environment, what: `${did} ${listed(some.map(({ name }) => name))}` }));
   });
-  return sentences.join(" ");
+  const places = Map.groupBy(all, ({ what }) => what);
+  const sentences = [...places].map(([what, some]) => {
+    return `${what} in ${where}, ${joined(some.map(({ environment }) => environment))}.`;
+  });
+  return sentences.sort().join(" ");
 }
 
 const get = operation({

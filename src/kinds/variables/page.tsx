@@ -6,8 +6,8 @@ import { rightsOf } from "../../dashboard/parts/route.ts";
 import { drafted, planRoutes } from "../plan-page.tsx";
 import { severalOf } from "../several.tsx";
 import { variables } from "./entry.ts";
-import { comingDay, form } from "./form.tsx";
-import { copy, importAll, mark, remove } from "./operations.ts";
+import { comingDay, edit, form } from "./form.tsx";
+import { copy, importAll, mark, remove, set } from "./operations.ts";
 import { paste, pastePage } from "./paste-page.tsx";
 import { promote, promotePage } from "./promote-page.tsx";
 import { revealVariable } from "./reveal.ts";
@@ -41,8 +41,10 @@ export const pages: KindPages = {
   actions: { Paste: "variables/paste", Promote: "variables/promote" },
   Note: Steers,
   Several: several.Several,
+  isEditedInRows: true,
   firstStep: "Paste the text of an .env file, or write one variable.",
   routes: [
+    { method: "POST", path: "/p/:org/:project/variables/edit", rights: rightsOf(set), answer: edit },
     { method: "GET", path: "/p/:org/:project/variables/paste", rights: rightsOf(importAll), answer: pastePage },
     { method: "POST", path: "/p/:org/:project/variables/paste", rights: rightsOf(importAll), answer: paste },
     ...planRoutes("/p/:org/:project/variables/paste", importAll),

@@ -5,6 +5,7 @@ import { isCanary } from "../../seal/canary.ts";
 import type { ContentEntry, KindDescriptor } from "../../serve/sets/kind.ts";
 import { type AdminContext, mayCompare, requireFreshToCompare, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
+import type { VersionedSet } from "../desk/plan.ts";
 import { findProject, placeOf } from "../desk/projects.ts";
 import { type Item, openItems, requireSets, shownEnvironments } from "../editing/open.ts";
 import { remarked, remarksIn } from "../editing/remarks.ts";
@@ -15,6 +16,8 @@ import { remarked, remarksIn } from "../editing/remarks.ts";
 export type ItemsAcross = {
   /** The environments that the person may see and the project uses. */
   readonly environments: readonly Environment[];
+  /** The versions of their sets. */
+  readonly sets: readonly VersionedSet[];
   /** Each item once, in byte order of name. */
   readonly items: readonly {
     readonly name: string;
@@ -113,7 +116,8 @@ export async function compareEnvironments(
     return { name, environments };
   });
   for (const { items } of sets) for (const { value } of items.values()) value?.zero();
-  return { environments: shownEnvironments(project, verified), items };
+  const versions = verified.map(({ environment, stored: { version } }) => ({ environment, stored: { version } }));
+  return { environments: shownEnvironments(project, verified), sets: versions, items };
 }
 
 /**

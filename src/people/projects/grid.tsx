@@ -17,6 +17,7 @@ import {
   ChooseAll,
   environmentColumns,
   Name,
+  NameAgain,
   SignInAgain,
   Table,
   thereClass,
@@ -30,6 +31,7 @@ import { kindPages } from "../../kinds/pages.ts";
 import { descriptorOf } from "../../kinds/people.ts";
 import type { KindDescriptor } from "../../serve/sets/kind.ts";
 import { isStaleToCompare } from "../desk/context.ts";
+import { seenOf } from "../desk/plan.ts";
 import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
 import { behindWords, dayOf, findKindReads, type KindReads } from "../editing/last-reads.ts";
 import { compareEnvironments } from "./comparison.ts";
@@ -46,7 +48,7 @@ export async function gridPage(visit: Visit, isAsked = false): Promise<Answer> {
   const path = (only?: string, chooses = choose) => projectPagePath(where, kind, { only, choose: chooses });
   const project = await findProject(admin, where, "see");
   if (isAsked) visit.form.requireProject(project);
-  const { items, environments: seen } = await compareEnvironments(admin, where, kind, isAsked);
+  const { items, environments: seen, sets } = await compareEnvironments(admin, where, kind, isAsked);
   const now = admin.now();
   const only = visit.query("only");
   const descriptor = descriptorOf(kind);
@@ -65,6 +67,7 @@ export async function gridPage(visit: Visit, isAsked = false): Promise<Answer> {
   const revealed = visit.reached(project, "reveal").filter((one) => seen.includes(one));
   const written = visit.reached(project, "write");
   const mayWrite = written.length > 0;
+  const editable = kindPages[kind]?.isEditedInRows ? written.filter((one) => seen.includes(one)) : [];
   const { Several } = (mayWrite && kindPages[kind]) || {};
   const actions = {
     ...actionsOf(visit, where, kind),
@@ -116,6 +119,27 @@ export async function gridPage(visit: Visit, isAsked = false): Promise<Answer> {
         >
           {table}
           <Several where={where} shown={seen} />
+        </Change>
+      ) : editable.length > 0 && rows.length > 0 ? (
+        <Change
+          action={projectPagePath(where, `${kind}/edit`)}
+          button="Save"
+          hidden={{
+            ...seenOf(
+              project,
+              sets.filter((set) => editable.includes(set.environment)),
+            ),
+            here: "",
+          }}
+          rows={editable}
+          first={
+            <>
+              {editable.includes("production") && <NameAgain name={where} what="name of the project" />}
+              <Box name="show">Show what is typed</Box>
+            </>
+          }
+        >
+          {table}
         </Change>
       ) : (
         table
