@@ -8,6 +8,7 @@ import { countPending } from "../people/requests/requests.ts";
 import { personText } from "../record/entry.ts";
 import { everyRight, hasSomewhere } from "../serve/access/rights.ts";
 import {
+  commandsToAsk,
   goOnPage,
   htmlOf,
   lockedPage,
@@ -124,17 +125,19 @@ async function answered(
     const { identity } = session;
     const admin = await contextOf(parts, session, database);
     const { rights, actor } = admin;
+    const own = admin.isOfGroup ? undefined : admin.entries[0];
     if (identity !== undefined && !hasSomewhere(rights, ...everyRight)) {
       if (byScript) return json(403, { error: "You have no rights here yet." });
-      return page(parts, 403, strangerPage(identity, actor.name));
+      return page(parts, 403, strangerPage(identity, own));
     }
     const { url } = request;
     const { pathname, search, searchParams } = new URL(url);
     // Another tab may be loading another page.
     const at = pathname + search;
     const name = identity === undefined ? personText(actor) : identity.label;
+    const ask = identity && commandsToAsk(identity, own, route.rights[0] ?? "see", pathname);
     const sought = searchParams.get("q") ?? undefined;
-    reader = { actor: name, rights, notice: session.notices.get(at), path: pathname, sought };
+    reader = { actor: name, rights, notice: session.notices.get(at), path: pathname, sought, ask };
     requireRight(route, admin, byScript);
     const making = route.answer(admit(parts, session, admin, { url, params, form }));
     const answer = await (route.isLong ? uncut(parts, request, making) : making);
@@ -176,7 +179,8 @@ function refused(parts: DashboardParts, error: unknown, byScript: boolean, reade
       unlessSeen: form?.unlessSeen,
       field: form?.field,
     });
-  return page(parts, status, refusalPage(title, message, reader, again));
+  const asking = reader && { ...reader, ask: status === 404 ? reader.ask : undefined };
+  return page(parts, status, refusalPage(title, message, asking, again));
 }
 
 function shown(

@@ -5,8 +5,8 @@ import { sha256Of } from "../core/hash.ts";
 import { visible } from "../core/visible.ts";
 import { quoted } from "../core/words/shell.ts";
 import { everyKind } from "../kinds/kind.ts";
-import { everyRight, hasSomewhere, type Rights } from "../serve/access/rights.ts";
-import { Actions, Field, LoneLink, Name, Prose, typedAsItIs, Word } from "./parts/parts.tsx";
+import { everyRight, hasSomewhere, type Right, type Rights } from "../serve/access/rights.ts";
+import { Actions, Field, LoneLink, Name, Prose, ShellLines, typedAsItIs, Word } from "./parts/parts.tsx";
 import { projectPagePath } from "./parts/paths.ts";
 import type { Notice, Shown } from "./parts/route.ts";
 import type { Identity } from "./sign-in.ts";
@@ -19,6 +19,8 @@ export type Reader = {
   readonly path: string;
   /** How many requests wait that they may see. */
   readonly pending?: number;
+  /** The commands that they would send to somebody who gives rights, for a page that is not there. */
+  readonly ask?: string | undefined;
   /** What they look for, on the page of what was found. */
   readonly sought?: string | undefined;
 };
@@ -161,20 +163,18 @@ export function goOnPage(title: string, sentence: string, to: string): Page {
 }
 
 /** Names a person without rights, and the command that an operator would type to give them some. */
-export function strangerPage({ label, issuer, subject }: Identity, name: string): Page {
-  const command =
-    name === ""
-      ? `keyhole person add NAME --issuer ${quoted(issuer)} --subject ${quoted(subject)}`
-      : `keyhole person grant ${name} see --all-projects --all-environments`;
+export function strangerPage(identity: Identity, name: string | undefined): Page {
   return outside(
     "No rights yet",
     <>
       <p>
-        You are <Word>{label}</Word>, and have no rights here yet. Send this to an operator:
+        You are <Word>{identity.label}</Word>, and have no rights here yet. Send this to an operator:
       </p>
-      <pre>
-        <Word>{command}</Word>
-      </pre>
+      <ShellLines id="ask">
+        {name === undefined
+          ? addCommand(identity)
+          : `keyhole person grant ${name} see --all-projects --all-environments`}
+      </ShellLines>
       <form method="post" action="/lock">
         <button type="submit" class="quiet">
           Sign out
@@ -182,6 +182,22 @@ export function strangerPage({ label, issuer, subject }: Identity, name: string)
       </form>
     </>,
   );
+}
+
+function addCommand({ issuer, subject }: Identity): string {
+  return `keyhole person add NAME --issuer ${quoted(issuer)} --subject ${quoted(subject)}`;
+}
+
+/**
+ * The commands that would give somebody a right for some hours. They follow from the path alone, so that they tell nothing
+ * of what is there.
+ * @param name - of their own entry in the list of persons; undefined if they have none
+ */
+export function commandsToAsk(identity: Identity, name: string | undefined, right: Right, path: string): string {
+  const [, where = "ORG/PROJECT"] = /^\/p\/([\w-]+\/[\w-]+)(?:\/|$)/.exec(path) ?? [];
+  const rights = right === "see" ? right : `see,${right}`;
+  const grant = `keyhole person grant ${name ?? "NAME"} ${rights} --project ${where} --all-environments --until 4h`;
+  return name === undefined ? `${addCommand(identity)}\n${grant}` : grant;
 }
 
 /** A page for a person who may not see any other. */
@@ -207,6 +223,12 @@ export function refusalPage(title: string, message: string, reader?: Reader, aga
         <Prose>{message}</Prose>
       </p>
       {again && <Actions items={{ "Sign in again": again }} />}
+      {reader?.ask && (
+        <>
+          <p>If you need what would be here, ask an operator, or somebody with the right to grant, for this:</p>
+          <ShellLines id="ask">{reader.ask}</ShellLines>
+        </>
+      )}
       <LoneLink to="/">Back to the first page</LoneLink>
     </>
   );

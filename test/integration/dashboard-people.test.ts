@@ -162,6 +162,32 @@ describeBoth("the page of people", (w) => {
     expect(await stored(w)).toBe(before);
   });
 
+  test("whose page is not there gives the command to ask for, the same whether there is anything", async () => {
+    const { slug, where, eve, as } = await furnish(w);
+    const command = (project: string, rights = "see") =>
+      `keyhole person grant ${eve} ${rights} --project ${project} --all-environments --until 4h`;
+    const asked = async (visitor: Visitor, path: string) => {
+      const { status, html } = await visitor.page(path);
+      return [status, /<pre id="ask">(.*?)<\/pre>/s.exec(html)?.[1]];
+    };
+    expect(await asked(as(eve), `/p/${slug}/api/variables`)).toEqual([404, command(`${slug}/api`)]);
+    expect(await asked(as(eve), `/p/${slug}/none/variables`)).toEqual([404, command(`${slug}/none`)]);
+    expect(await asked(as(eve), "/audit")).toEqual([404, command("ORG/PROJECT", "see,audit")]);
+    expect(await asked(as(eve), `/p/${where}/variables`)).toEqual([200, undefined]);
+    expect(await asked(await visitorOf(w), `/p/${slug}/none/variables`)).toEqual([404, undefined]);
+    // Whoever has rights by a group alone is added first: the command must not give the whole group more.
+    const leads = `leads-${slug}`;
+    await addPerson(w.admin, { name: leads, organization: slug, signIn: { issuer: null, group: leads } });
+    await grantRights(w.admin, leads, { rights: ["see"], projects: ["web"], environments: null });
+    const ofGroup = personsVisitor(w, { issuer, subject: "gil", groups: [leads] });
+    expect(await asked(ofGroup, `/p/${slug}/api/history`)).toEqual([
+      404,
+      `keyhole person add NAME --issuer '${issuer}' --subject 'gil'\n${command(`${slug}/api`).replace(eve, "NAME")}`,
+    ]);
+    const pages = await Promise.all(["api", "none"].map((one) => as(eve).page(`/p/${slug}/${one}/variables`)));
+    expect(pages[0]?.html.replaceAll("/api", "/none")).toBe(pages[1]?.html ?? "");
+  });
+
   test("takes somebody's last right from whoever is then shown to nobody there, and offers no list with a gap", async () => {
     const { slug, where, ben, as } = await furnish(w);
     const guest = `guest-${slug}`;

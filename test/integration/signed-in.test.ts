@@ -19,8 +19,8 @@ describeBoth("the page about oneself", (w) => {
     await grantRights(w.admin, "eva", { rights: ["see"], projects: null, environments: null });
     await grantRights(w.admin, "eva", { rights: ["reveal"], projects: ["web"], environments: ["staging"] });
     const eva = await personsVisitor(w, signIn).page("/me");
-    expect(said(eva.html)).toContain(`see in all projects of ${organization.slug}, every environment`);
-    expect(said(eva.html)).toContain(`reveal in ${organization.slug}/web, staging`);
+    expect(said(eva.html)).toContain(`all projects of ${organization.slug} : ○ names, everywhere`);
+    expect(said(eva.html)).toContain(`${organization.slug}/web : reveal in staging`);
     expect(eva.html).toContain('<a href="/me">');
     const operator = await (await visitorOf(w)).page("/me");
     expect(said(operator.html)).toContain("everything: you hold the root key, so you are an operator");

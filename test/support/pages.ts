@@ -57,7 +57,10 @@ export async function visitorOf(w: World, actor = "ann@host"): Promise<Visitor> 
 }
 
 /** Visits a team's dashboard as somebody whom an identity provider has just signed in. */
-export function personsVisitor(w: World, { issuer, subject }: Pick<Identity, "issuer" | "subject">): Visitor {
+export function personsVisitor(
+  w: World,
+  { issuer, subject, groups = [] }: Pick<Identity, "issuer" | "subject"> & Partial<Pick<Identity, "groups">>,
+): Visitor {
   const sessions = new Sessions(() => nowOf(w));
   const provider = { issuer, clientId: "keyhole", clientSecret: undefined };
   const browser = browserOf(
@@ -72,7 +75,7 @@ export function personsVisitor(w: World, { issuer, subject }: Pick<Identity, "is
     },
     sessions,
   );
-  const token = sessions.begin({ issuer, subject, label: subject, groups: [], provedAt: nowOf(w) });
+  const token = sessions.begin({ issuer, subject, label: subject, groups, provedAt: nowOf(w) });
   return visitorWith(w, browser, `__Host-keyhole=${token}`);
 }
 

@@ -81,24 +81,25 @@ export async function rightsInForce(
   watch: RosterWatch,
   admin: KeyedDatabase,
   find: (persons: readonly Person[]) => readonly Person[],
-): Promise<Pick<Who, "entries" | "rights" | "requireSameRights">> {
+): Promise<Pick<Who, "entries" | "isOfGroup" | "rights" | "requireSameRights">> {
   const findNow = async (reading: KeyedDatabase) => {
     const { persons: all, at } = await watch.current(reading);
     const persons = find(all);
     return {
       entries: persons.map(({ name }) => name),
+      isOfGroup: "group" in (persons[0]?.signIn ?? {}),
       rights: inForce(
         persons.flatMap(({ holdings }) => holdings),
         at,
       ),
     };
   };
-  const { entries, rights } = await findNow(admin);
+  const { rights, ...own } = await findNow(admin);
   const requireSameRights = async (reading: KeyedDatabase) => {
     if (isDeepStrictEqual((await findNow(reading)).rights, rights)) return;
     throw new Refused("conflict", "Your rights have changed in between. Nothing was done: try again.");
   };
-  return { entries, rights, requireSameRights };
+  return { ...own, rights, requireSameRights };
 }
 
 /**
