@@ -34,7 +34,7 @@ export type Page = {
 };
 
 /** A whole page: the frame with its navigation, around what a route shows. */
-export function pageOf({ title, heading, main }: Shown, reader: Reader): Page {
+export function pageOf({ title, heading, beside, main }: Shown, reader: Reader): Page {
   const [, first, org, project, tab = ""] = reader.path.split("/");
   return framed(
     title,
@@ -48,7 +48,10 @@ export function pageOf({ title, heading, main }: Shown, reader: Reader): Page {
       {first === "p" && hasSomewhere(reader.rights, "see") && (
         <ProjectTabs where={`${org}/${project}`} tab={tab === "undo" ? "history" : tab} />
       )}
-      <h1>{heading ?? visible(title)}</h1>
+      <div class="title">
+        <h1>{heading ?? visible(title)}</h1>
+        {beside}
+      </div>
       {main}
     </>,
     reader,

@@ -108,6 +108,23 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
     }
   });
 
+  test("by keyboard, a value in production takes twelve Tabs, and is in the first screen", async () => {
+    const { page } = ana;
+    await page.setViewport({ width: 1280, height: 800 });
+    await page.goto(`${dashboard.origin}/p/acme/web/variables/item?name=TOKEN`);
+    const reveal = '[aria-label="Reveal the value in production"]';
+    expect(await page.$eval(reveal, (one) => one.getBoundingClientRect().bottom)).toBeLessThan(500);
+    const press = async (key: "Tab" | "Enter") => {
+      await page.keyboard.press(key);
+      return page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent");
+    };
+    expect(await press("Tab")).toBe("Skip to the page");
+    await press("Enter");
+    let tabs = 1;
+    while (tabs < 12 && (await press("Tab")) !== "Reveal the value in production") tabs += 1;
+    expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("Reveal the value in production");
+  });
+
   test("pasting 40 lines takes four clicks and the name, with a plan in between", async () => {
     await start();
     await ana.follow("acme/web");

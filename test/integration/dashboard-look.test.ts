@@ -5,6 +5,7 @@
 
 import { expect, test } from "bun:test";
 import { routes } from "../../src/dashboard/routes.ts";
+import { putFile } from "../../src/kinds/files/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { findProject } from "../../src/people/desk/projects.ts";
 import { addPerson } from "../../src/people/persons/persons.ts";
@@ -163,6 +164,26 @@ describeBoth("the page of one item", (w, _, once) => {
     expect((await visitor.page(at("files/item?name=tls%2Fkey.pem"))).html).not.toContain("data-secret");
     expect((await visitor.page(at("variables/item?name=NEVER"))).status).toBe(404);
     expect((await visitor.page(at("variables/item?name=ALONE"))).html).toContain(nobody);
+  });
+
+  test("says a note once if its environments agree, gives them letters if they were compared, and has values first", async () => {
+    const { where, visitor, at } = await place(w);
+    const note = async (environment: string, note: string) =>
+      setVariables(w.admin, where, environment, [{ name: "ODD", value: newCanary(), note }]);
+    const shown = async () => (await visitor.page(at("variables/item?name=ODD"))).html;
+    for (const environment of ["development", "staging", "production"]) await note(environment, "of all");
+    const html = await shown();
+    expect(html.match(/of all/g)).toHaveLength(1);
+    expect(html.indexOf("Reveal the value in production")).toBeLessThan(html.indexOf("Who can read it"));
+    await note("staging", "of staging");
+    expect(cardsOf(await shown()).map((card) => card["Note"])).toEqual(["of all", "of staging", "of all"]);
+    for (const [environment, content] of Object.entries({ development: "a", staging: "b", production: "b" })) {
+      const file = { path: "compared", environments: [environment as "staging"], content: Buffer.from(content) };
+      await putFile(w.admin, where, file);
+    }
+    const files = (await visitor.page(at("files/item?name=compared"))).html;
+    expect(files.match(/(?<=<h2 class=")\w/g)).toEqual(["a", "b", "b"]);
+    expect(html).not.toContain("<h2 class=");
   });
 
   test("says who read it last in an environment, however much was read and changed in another since", async () => {

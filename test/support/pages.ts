@@ -177,14 +177,16 @@ function fieldsOf(
 /** What the page of an item says of each environment, by its headings. */
 export function cardsOf(html: string): Record<string, string>[] {
   const sections = html.split("<section>").slice(1);
-  return sections.map((section) => {
+  const found = sections.map((section) => {
     const [environment = ""] = /(?<=class="env \w+">)\w+/.exec(section) ?? [];
     const facts = [...section.matchAll(/<dt>(.*?)<\/dt><dd>(.*?)<\/dd>/g)].map(([, what, fact = ""]) => [
       what,
       fact.replace(/<time.*?<\/time>/g, "TIME").replace(/<[^>]+>/g, ""),
     ]);
-    return { environment, ...Object.fromEntries(facts) };
+    return { environment, ...Object.fromEntries(facts) } as Record<string, string>;
   });
+  const all = Map.groupBy(found, ({ environment }) => environment);
+  return [...all.values()].map((some) => Object.assign({}, ...some));
 }
 
 /** The rows of a page's table, by its headings. Undefined if there is no such table, as for no rows. */

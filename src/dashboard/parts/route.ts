@@ -30,6 +30,8 @@ export type Shown = {
   readonly title: string;
   /** By default, the title. */
   readonly heading?: ComponentChildren;
+  /** What people do with the whole page, at the right of its heading. */
+  readonly beside?: ComponentChildren;
   readonly main: VNode;
 };
 

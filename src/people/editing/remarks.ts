@@ -48,8 +48,17 @@ export function isRemarked(given: Remarks, old: Remarks | undefined): boolean {
   );
 }
 
-/** A column for each remark that one of the items has. */
-export function remarkColumns<T extends Remarks>(items: readonly T[]): Columns<T> {
-  const said = remarkNames.filter((name) => items.some((item) => item[name]));
+/** What is said of an item in all of these environments; undefined if they differ. */
+export function saidInAll(entries: Iterable<Remarks>, remark: keyof Remarks): string | undefined {
+  const [text = "", ...others] = new Set(Array.from(entries, (entry) => entry[remark] ?? ""));
+  return others.length === 0 ? text : undefined;
+}
+
+/** A column for each of these remarks that one of the items has. */
+export function remarkColumns<T extends Remarks>(
+  items: readonly T[],
+  among: readonly (keyof Remarks)[] = remarkNames,
+): Columns<T> {
+  const said = among.filter((name) => items.some((item) => item[name]));
   return Object.fromEntries(said.map((name) => [name.toUpperCase(), (item: T) => ({ name: item[name] ?? null })]));
 }

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { Cut } from "../../core/cut.ts";
-import { dayMs, type Environment, environments } from "../../core/names.ts";
+import { dayMs, type Environment, environments, type Remarks, remarkNames } from "../../core/names.ts";
 import { Refused, unlessRefused } from "../../core/refused.ts";
 import { lookalikes } from "../../core/words/lookalikes.ts";
 import { joined } from "../../core/words/text.ts";
@@ -21,6 +21,7 @@ import {
   Operators,
   Prose,
   type Thing,
+  thereClass,
   Word,
 } from "../../dashboard/parts/parts.tsx";
 import { projectPagePath, withQuery } from "../../dashboard/parts/paths.ts";
@@ -35,7 +36,7 @@ import { Damaged } from "../audit/operations.ts";
 import { countedDays, countedMax } from "../audit/reads.ts";
 import { seenOf } from "../desk/plan.ts";
 import { findProject } from "../desk/projects.ts";
-import { remarkColumns } from "../editing/remarks.ts";
+import { remarkColumns, saidInAll } from "../editing/remarks.ts";
 import { type ItemHistory, listItemHistory } from "../history/history.ts";
 import { keyNames, listAccess } from "../keys/keys.ts";
 import { type Gets, personGets } from "../keys/readers.ts";
@@ -65,29 +66,48 @@ export async function itemPage(visit: Visit): Promise<Answer> {
   };
   const whoGets = await readersOf(visit, kind);
   const readersIn = audited.length > 0 ? await readsOf(visit, kind, name) : undefined;
-  const cards = await Array.fromAsync(seen, async (environment) => (
-    <Card
-      {...shared}
-      environment={environment}
-      found={found.environments[environment]}
-      history={await listItemHistory(admin, { where, environment, kind }, name)}
-      gets={(what, only) => whoGets(environment, what, only)}
-      reads={audited.includes(environment) ? await readersIn?.(environment) : undefined}
-      isWholeAudit={audited.length === environments.length}
-    />
-  ));
+  const cards = await Array.fromAsync(seen, async (environment) => ({
+    ...shared,
+    environment,
+    found: found.environments[environment],
+    history: await listItemHistory(admin, { where, environment, kind }, name),
+    gets: (what: Gets, only?: true) => whoGets(environment, what, only),
+    reads: audited.includes(environment) ? await readersIn?.(environment) : undefined,
+    isWholeAudit: audited.length === environments.length,
+  }));
+  const there = Object.values(found.environments);
+  const said = remarkNames.map((remark) => [remark, saidInAll(there, remark)] as const);
+  const differing = said.flatMap(([remark, text]) => (text === undefined ? [remark] : []));
   const main = (
     <>
-      {form && written.length > 0 && <Actions items={{ Change: projectPagePath(where, `${kind}/set`, { name }) }} />}
+      {said.map(
+        ([, text]) =>
+          text && (
+            <p class="said">
+              <Word>{text}</Word>
+            </p>
+          ),
+      )}
       {seen.length < environments.length && <p class="quiet">You may see {joined(seen)} alone.</p>}
-      <div class="values">{cards}</div>
+      <div class="values">
+        {cards.map((card) => (
+          <Value {...card} />
+        ))}
+      </div>
+      <div class="values">
+        {cards.map((card) => (
+          <About {...card} remarks={differing} />
+        ))}
+      </div>
       <Operators />
       {audited.length > 0 && (
         <LoneLink to={withQuery("/audit", { project: where, name })}>Everything about it in the audit</LoneLink>
       )}
     </>
   );
-  return { title: `${name} · ${where}`, heading: <Name>{name}</Name>, main };
+  const actions = { Change: projectPagePath(where, `${kind}/set`, { name }) };
+  const beside = form && written.length > 0 && <Actions items={actions} />;
+  return { title: `${name} · ${where}`, heading: <Name>{name}</Name>, beside, main };
 }
 
 /** An item in one environment. */
@@ -104,32 +124,28 @@ type ItemPlace = {
   readonly written: readonly Environment[];
 };
 
-/** What there is to know of an item in one environment, and its value on request. */
-function Card(
-  props: ItemPlace & {
-    readonly found: ComparedItem | undefined;
-    readonly history: ItemHistory;
-    readonly gets: (what: Gets, machinesOnly?: true) => readonly ComponentChildren[];
-    /** Undefined in an environment whose reads this person may not know. */
-    readonly reads: readonly ComponentChildren[] | undefined;
-    /** Whether they may know those of each environment: a read may be of all three at once. */
-    readonly isWholeAudit: boolean;
-  },
-) {
-  const { environment, revealed, found, history, gets, reads, isWholeAudit, now } = props;
-  const isThere = found !== undefined;
+/** What there is to know of an item in one environment. */
+type ItemCard = ItemPlace & {
+  readonly found: ComparedItem | undefined;
+  readonly history: ItemHistory;
+  readonly gets: (what: Gets, machinesOnly?: true) => readonly ComponentChildren[];
+  /** Undefined in an environment whose reads this person may not know. */
+  readonly reads: readonly ComponentChildren[] | undefined;
+  /** Whether they may know those of each environment: a read may be of all three at once. */
+  readonly isWholeAudit: boolean;
+};
+
+/** Whether it is there, since when, and its value on request. By keyboard, all values come before who reads them. */
+function Value(props: ItemCard) {
+  const { environment, revealed, found, history, now } = props;
   // Newer versions than that changed its note, or the day to rotate it by. Its record may be gone, as old ones go.
   const writer = history.versions.find(({ at }) => at === found?.updatedAt)?.actor.name;
-  const some = (items: readonly ComponentChildren[], none: string) =>
-    items.length === 0 ? <span class="quiet">{none}</span> : <Collapsed items={items} max={8} between="; " />;
-  const names = gets("names");
-  const earlier = earlierOf(history, isThere);
   return (
     <section>
-      <h2>
+      <h2 class={found?.group ? thereClass(true, environment, found.group) : undefined}>
         <Env value={environment} />
       </h2>
-      {isThere ? (
+      {found ? (
         <p>
           Changed <Ago at={found.updatedAt} now={now} />
           {writer !== undefined && [" by ", <Word>{nameInPersonText(writer)}</Word>]}
@@ -139,21 +155,33 @@ function Card(
       )}
       {found?.isCanary && <p class="warning">A canary: each use of it is on record.</p>}
       {found?.isMachinesOnly && <MachinesOnlyNote />}
-      {isThere && !found.isMachinesOnly && revealed.includes(environment) && <Reveal {...props} />}
-      <Facts
-        facts={{
-          ...(found && drawnFacts(found, remarkColumns([found]), now)),
-          "Who can read it":
-            isThere &&
-            some(gets("values", found.isMachinesOnly), found.isMachinesOnly ? "Nobody." : "Nobody but operators."),
-          "Only see its name": isThere && names.length > 0 && some(names, ""),
-          "Who read it last":
-            isThere &&
-            reads &&
-            some(reads, `Nobody, as far as ${isWholeAudit ? "the audit goes back" : "you may know"}.`),
-          "Earlier values": earlier.length > 0 && <Earlier {...props} rows={earlier} />,
-        }}
-      />
+      {found && !found.isMachinesOnly && revealed.includes(environment) && <Reveal {...props} />}
+    </section>
+  );
+}
+
+/** Who can read it, who did, and what it was before. @param remarks - those that differ between its environments */
+function About(props: ItemCard & { readonly remarks: readonly (keyof Remarks)[] }) {
+  const { environment, found, history, gets, reads, isWholeAudit, now, remarks } = props;
+  const some = (items: readonly ComponentChildren[], none: string) =>
+    items.length === 0 ? <span class="quiet">{none}</span> : <Collapsed items={items} max={8} between="; " />;
+  const names = gets("names");
+  const earlier = earlierOf(history, found !== undefined);
+  const facts = {
+    ...(found && drawnFacts(found, remarkColumns([found], remarks), now)),
+    "Who can read it":
+      found && some(gets("values", found.isMachinesOnly), found.isMachinesOnly ? "Nobody." : "Nobody but operators."),
+    "Only see its name": found && names.length > 0 && some(names, ""),
+    "Who read it last":
+      found && reads && some(reads, `Nobody, as far as ${isWholeAudit ? "the audit goes back" : "you may know"}.`),
+    "Earlier values": earlier.length > 0 && <Earlier {...props} rows={earlier} />,
+  };
+  return (
+    <section>
+      <h2>
+        <Env value={environment} />
+      </h2>
+      <Facts facts={facts} />
     </section>
   );
 }

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 
-import { type Environment, type Remarks, remarkNames } from "../../core/names.ts";
+import { type Remarks, remarkNames } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { joined } from "../../core/words/text.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../dashboard/parts/kind-pages.ts";
@@ -14,7 +14,7 @@ import type { Entry } from "../../serve/sets/kind.ts";
 import { seenOf } from "../desk/plan.ts";
 import { findProject } from "../desk/projects.ts";
 import { requireSets, shownEnvironments } from "../editing/open.ts";
-import { remarkHelp, requireRemarks } from "../editing/remarks.ts";
+import { remarkHelp, requireRemarks, saidInAll } from "../editing/remarks.ts";
 import { requireKind } from "./grid.tsx";
 
 /** Creates, changes and deletes an item of a kind. What is stored is not shown. */
@@ -50,7 +50,7 @@ export async function setPage(visit: Visit): Promise<Answer> {
           <Box name="show">Show what is typed</Box>
         </p>
         {remarkNames.map((one) => (
-          <RemarkField name={one} text={saidInAll(item.entries, one)} />
+          <RemarkField name={one} text={saidInAll(item.entries.values(), one)} />
         ))}
         {item.shown.includes("production") && <NameAgain name={name} what={`name of the ${what}`} />}
       </Change>
@@ -87,19 +87,11 @@ export async function set(visit: Visit): Promise<Answer> {
   return made(visit, name, change, projectPagePath(visit.where, `${kind}/item`, { name }));
 }
 
-type Entries = ReadonlyMap<Environment, Entry>;
-
 /** @param text - undefined if its environments have different ones */
 function RemarkField({ name, text }: { readonly name: keyof Remarks; readonly text: string | undefined }) {
   const differs = text === undefined ? ` Its environments have different ${name}s: an empty field keeps them.` : "";
   const label = `${name[0]?.toUpperCase()}${name.slice(1)}`;
   return <Field name={name} label={label} help={remarkHelp[name] + differs} rows={3} isProse stored={text ?? ""} />;
-}
-
-/** What is said of an item in all environments; undefined if they differ. */
-function saidInAll(entries: Entries, remark: keyof Remarks): string | undefined {
-  const [text = "", ...others] = new Set([...entries.values()].map((entry) => entry[remark] ?? ""));
-  return others.length === 0 ? text : undefined;
 }
 
 /** Deletes an item. @throws Refused `conflict` if somebody wrote a set since the page was shown */
