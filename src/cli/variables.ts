@@ -30,7 +30,9 @@ const edit = processCommand({
   inputs: { project, environment, literal },
   action: async (context, { project, environment, literal = false }, ask) => {
     const before = await withAdmin(context, (admin) =>
-      revealVariables(admin, project, environment, (...shown) => textOf(`${project}, ${environment}`, ...shown)),
+      revealVariables(admin, project, environment, (...shown) =>
+        textOf(`${project}, ${environment}: save and close to write.`, ...shown),
+      ),
     );
     const stored = new Map(before.variables.map(({ name, value }) => [name, value]));
     const isLiteral = (name: string, value: string) => literal || stored.get(name) === value;

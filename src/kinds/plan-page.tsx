@@ -19,7 +19,7 @@ import { type Answer, type Done, type Route, rightsOf } from "../dashboard/parts
 import type { Visit } from "../dashboard/parts/visit.ts";
 import type { Inputs } from "../people/desk/inputs.ts";
 import type { Operation, Planned } from "../people/desk/operation.ts";
-import { changedSince, type Plan } from "../people/desk/plan.ts";
+import { changedSince, type Plan, requireAsSeen, type Seen } from "../people/desk/plan.ts";
 import type { NamesWritten } from "../record/entry.ts";
 import { digestOf } from "../serve/sets/verified-set.ts";
 
@@ -69,9 +69,13 @@ export function planRoutes(path: string, operation: Pick<Operation, "right">): r
   ];
 }
 
-/** Keeps a change as a draft, and leads to the page that shows what it would do. @param page - where it was begun */
-export async function keepDraft(visit: Visit, page: string, draft: Draft): Promise<Done> {
-  await draft.plan(visit);
+/**
+ * Keeps a change as a draft, and leads to the page that shows what it would do.
+ * @param page - where it was begun
+ * @param shown - what it was begun from
+ */
+export async function keepDraft(visit: Visit, page: string, draft: Draft, shown: Seen = {}): Promise<Done> {
+  await requireAsSeen(await draft.plan(visit), shown);
   return { to: visit.drafts.keep(page, draft, visit.form.bytes, visit.admin.now()) };
 }
 

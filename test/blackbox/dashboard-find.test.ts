@@ -102,7 +102,8 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
     await page.keyboard.down("Control");
     await page.keyboard.press("k");
     await page.keyboard.up("Control");
-    const actions = ["New variable in acme/web", "Paste in acme/web", "Promote in acme/web"];
+    const all = ["New variable", "Paste", "Edit as text", "Promote"];
+    const actions = all.map((one) => `${one} in acme/web`);
     const destinations = ["acme/web project", "acme/billing project", ...actions, "Create a key ", "Search the audit "];
     expect(await offered()).toEqual(destinations);
     expect([await focused(), await chosen()]).toEqual(["Find a name everywhere", undefined]);

@@ -80,6 +80,38 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       expect(await value("NAME_1")).toBe("mine");
     }, 60_000);
 
+    test("in an environment as one text, is planned as a pasted text is, and the values go when one leaves", async () => {
+      const page = await tab(ana.context, ana.at("variables/text?environment=staging"));
+      const text = () => page.$eval(field("text"), (one) => one.value);
+      expect(await text()).toBe("");
+      await press(page, "Show all values");
+      await page.waitForFunction(`document.querySelector('main [name="text"]').value.includes("NAME_7=")`);
+      expect(await focused(page)).toEqual(["text", null]);
+      expect(await page.evaluate("document.documentElement.outerHTML")).not.toContain("NAME_7=");
+      const line = "NAME_7=7\n";
+      expect(await text()).toContain(line);
+      await page.$eval(field("text"), (one) => (one.value = one.value.replace("NAME_7=7\n", "NAME_7=seven\n")));
+      await page.$eval(field("text"), (one) => (one.value = one.value.replace("NAME_8=8\n", "")));
+      await page.keyboard.type("# typed\n");
+      const asked: string[] = [];
+      page.on("dialog", async (dialog) => {
+        asked.push(dialog.type());
+        await dialog.dismiss();
+      });
+      await page.click('header a[href="/projects"]');
+      await page.waitForFunction("performance.now() > 0");
+      expect([asked, (await text()).includes("NAME_7=seven")]).toEqual([["beforeunload"], true]);
+      await Promise.all([page.waitForNavigation(), press(page, "See what it would do")]);
+      const main = () => page.$eval("main", (one) => one.textContent);
+      expect(await main()).toContain("changed: NAME_7deleted: NAME_8");
+      await Promise.all([page.waitForNavigation(), page.goBack()]);
+      expect(await text()).toBe("");
+      await Promise.all([page.waitForNavigation(), page.goForward()]);
+      expect(await saved(page, "Apply exactly that")).toContain("0 added, 1 changed, 1 deleted");
+      expect(await value("NAME_7")).toBe("seven");
+      await page.close();
+    }, 60_000);
+
     test("is asked about before one leaves, unless it was saved", async () => {
       const page = await tab(ana.context, ana.at("variables/set?name=NAME_5"));
       const asked: string[] = [];

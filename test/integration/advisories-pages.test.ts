@@ -315,6 +315,8 @@ describeOnce("the incident at Vercel of April 2026: a stolen session, half an ho
       "POST /p/:org/:project/variables/promote": () => visitor.send(`${a}/variables/promote`, copied),
       "GET /p/:org/:project/variables/paste/:draft": () => another.page(pastePlan),
       "POST /p/:org/:project/variables/paste": () => another.send(`${b}/variables/paste`, pasting),
+      "GET /p/:org/:project/variables/text": () => visitor.page(`${a}/variables/text?environment=production`),
+      "POST /p/:org/:project/variables/text": () => visitor.send(`${a}/variables/text`, { environment: "production" }),
       "GET /p/:org/:project/undo": () => visitor.page(`${a}/${back}`),
       "POST /p/:org/:project/undo": () => visitor.send(`${a}/undo`, undone),
       "POST /persons/:name/rights": () => visitor.send(`${other}/rights`, given),

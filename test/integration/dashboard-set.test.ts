@@ -516,6 +516,136 @@ describeOnce("the page that takes a pasted text", (w) => {
   });
 });
 
+describeBoth("an environment as one text", (w) => {
+  /** A project with four variables in staging, one of which is for machines only. */
+  async function texted(w: World) {
+    const placed = await place(w);
+    const { where, at, visitor } = placed;
+    const [keep, before, hidden] = [canary(w), canary(w), canary(w)];
+    for (const [name, value] of Object.entries({
+      KEEP: keep,
+      CHANGED: before,
+      GONE: canary(w),
+      ODD: `a\u2028${keep}'"\``,
+    })) {
+      await setVariables(w.admin, where, "staging", [{ name, value }]);
+    }
+    await setVariables(w.admin, where, "staging", [{ name: "MACHINES", value: hidden, machinesOnly: true }]);
+    const [page, send] = [at("variables/text?environment=staging"), at("variables/paste")];
+    const open = async (who = visitor) => {
+      const shown = await who.hidden(page, send);
+      const { secret = "", seen = {} } = await who.send(at("variables/text"), shown);
+      return { text: secret, form: { ...shown, ...seen } };
+    };
+    const apply = async (to = "", typed: Fields = {}) => visitor.send(to, { ...(await visitor.hidden(to)), ...typed });
+    const names = async () => (await listVariables(w.admin, where, "staging")).map(({ name }) => name);
+    return { ...placed, keep, before, hidden, page, send, open, apply, names };
+  }
+
+  test("is shown on record, and what was changed in it or removed from it is planned and done, and no more", async () => {
+    const { where, visitor, keep, before, hidden, send, open, apply, names } = await texted(w);
+    const { text, form } = await open();
+    expect(await newest(w, where, 1)).toEqual([["ann@host", "variables.reveal", "staging", "CHANGED GONE KEEP ODD"]]);
+    expect(text).toContain(`CHANGED=${before}\n`);
+    expect(text).toContain("# MACHINES is for machines only, and stays.");
+    expect(text).toContain("# ODD cannot be shown here, and stays.");
+    expect(text).not.toContain(hidden);
+    const untouched = await stored(w);
+    const [after, added] = [canary(w), canary(w)];
+    const typed = text.replace(before, after).replace(/^GONE=.*$/m, `ADDED=${added}`);
+    const { to = "" } = await visitor.send(send, { ...form, text: typed });
+    const { html } = await visitor.page(to);
+    expect(html).toContain("<li>added: <code><bdi>ADDED</bdi></code></li>");
+    expect(html).toContain("<li>changed: <code><bdi>CHANGED</bdi></code></li>");
+    expect(html).toContain("deleted</span>: <code><bdi>GONE</bdi></code></li></ul>");
+    expect(html).toContain("Nothing was written. It would add 1, change 1 and delete 1.");
+    expect(await stored(w)).toBe(untouched);
+    const done = await apply(to);
+    expect(done.status).toBe(200);
+    expect(await newest(w, where, 1)).toEqual(written("variables", "ADDED CHANGED GONE", "staging"));
+    expect((await visitor.page(done.to ?? "")).html).toContain(
+      `Wrote ${where}, staging: 1 added, 1 changed, 1 deleted.`,
+    );
+    expect(await names()).toEqual(["ADDED", "CHANGED", "KEEP", "MACHINES", "ODD"]);
+    expect(await revealVariable(w.admin, where, "staging", "CHANGED")).toBe(after);
+    expect(await revealVariable(w.admin, where, "staging", "KEEP")).toBe(keep);
+    // An unchanged text has nothing to apply, and an empty one deletes nothing.
+    const again = await open();
+    const same = await visitor.send(send, { ...again.form, text: again.text });
+    expect((await visitor.page(same.to ?? "")).html).toContain("There is nothing to apply.");
+    expect(await visitor.send(send, { ...again.form, text: "" })).toMatchObject({ status: 400, field: "text" });
+    expect(visitor.reported).toEqual([]);
+  });
+
+  test("keeps what somebody else wrote since, and says so of what both did", async () => {
+    const { where, visitor, before, send, open, apply, names } = await texted(w);
+    const { text, form } = await open();
+    const theirs = canary(w);
+    await setVariables(w.admin, where, "staging", [
+      { name: "THEIRS", value: theirs },
+      { name: "KEEP", value: theirs },
+    ]);
+    const typed = text.replace(before, canary(w));
+    const { to = "" } = await visitor.send(send, { ...form, text: typed });
+    expect((await visitor.page(to)).html).not.toContain("deleted");
+    await setVariables(w.admin, where, "staging", [{ name: "CHANGED", value: theirs }]);
+    expect(await apply(to)).toMatchObject({ status: 200 });
+    expect(await names()).toContain("THEIRS");
+    expect(await revealVariable(w.admin, where, "staging", "KEEP")).toBe(theirs);
+    // Both changed one: refused, unless it was seen. Even then, what else they wrote stays.
+    const next = await open();
+    await setVariables(w.admin, where, "staging", [
+      { name: "KEEP", value: canary(w) },
+      { name: "ALSO", value: theirs },
+    ]);
+    const over = next.text.replaceAll(/^(KEEP)=.*$/gm, `$1=${canary(w)}`);
+    const refused = await visitor.send(send, { ...next.form, text: over });
+    expect(refused).toMatchObject({ status: 409, error: expect.stringContaining("KEEP") });
+    const seen = await visitor.send(send, { ...next.form, ...refused.unlessSeen, text: over });
+    expect((await apply(seen.to)).status).toBe(200);
+    expect(await names()).toContain("ALSO");
+  });
+
+  test("is refused without the right to reveal it, without the script, and in another project's form", async () => {
+    const { where, visitor, at, page, send, open } = await texted(w);
+    const { form } = await open();
+    const bea = await personOf(w, where, "bea", ["see", "write"]);
+    const cas = await personOf(w, where, "cas", ["see", "write", "reveal"]);
+    const dan = await personOf(w, where, "dan", ["see", "reveal"]);
+    const untouched = await stored(w);
+    expect((await visitor.submit(at("variables/text"), form)).status).toBe(400);
+    expect(await visitor.send(at("variables/text"), { ...form, project: "another" })).toMatchObject({ status: 409 });
+    expect((await bea.page(at("variables"))).html).not.toContain("Edit as text");
+    expect((await bea.page(page)).status).toBe(404);
+    const elsewhere = { ...form, environment: "production", "version.production": 2 };
+    for (const [path, fields] of [
+      [at("variables/text"), elsewhere],
+      [send, { ...elsewhere, text: "A=1" }],
+    ] as const) {
+      const { status, error } = await cas.send(path, fields);
+      expect([status, error]).toEqual([404, expect.stringContaining("in production")]);
+    }
+    expect((await cas.page(at("variables/text?environment=production"))).html).toContain("in production");
+    expect((await dan.send(at("variables/text"), form)).status).toBe(404);
+    expect(await stored(w)).toBe(untouched);
+  });
+
+  test("asks for the project's name in production", async () => {
+    const { where, visitor, at, send, apply } = await texted(w);
+    const form = await visitor.hidden(at("variables/text?environment=production"), send);
+    const { secret = "", seen = {} } = await visitor.send(at("variables/text"), form);
+    const value = canary(w);
+    const { to = "" } = await visitor.send(send, {
+      ...form,
+      ...seen,
+      text: secret.replace(/^OLD=.*$/m, `OLD=${value}`),
+    });
+    expect(await apply(to)).toMatchObject({ status: 400, error: again(where) });
+    expect((await apply(to, { again: where })).status).toBe(200);
+    expect(await revealVariable(w.admin, where, "production", "OLD")).toBe(value);
+  });
+});
+
 describeBoth("the page that promotes variables", (w) => {
   async function promoting(w: World) {
     const [same, secret] = [canary(w), canary(w)];

@@ -866,8 +866,8 @@ export const forms: readonly Proof[] = [
     edits: [
       [
         "src/kinds/plan-page.tsx",
-        "  await draft.plan(visit);\n  return { to:",
-        '  await draft.run(visit, "/");\n  return { to:',
+        "  await requireAsSeen(await draft.plan(visit), shown);\n",
+        '  await requireAsSeen(await draft.plan(visit), shown);\n  await draft.run(visit, "/");\n',
       ],
     ],
     fails: [set, "says what would be added, changed and deleted"],
@@ -1013,8 +1013,8 @@ export const forms: readonly Proof[] = [
     edits: [
       [
         "src/kinds/variables/operations.ts",
-        "      names: would,\n",
-        '      names: { ...would, added: entries.map((one) => Object.values(one).join("=")) },\n',
+        "      names: would,\n      same: would.same.length,\n      ...eachChange(place,",
+        '      names: { ...would, added: entries.map((one) => Object.values(one).join("=")) },\n      same: would.same.length,\n      ...eachChange(place,',
       ],
     ],
     fails: [

@@ -23,6 +23,8 @@ export type Reply = {
   readonly again?: string;
   /** What would have to be seen to write it all the same. */
   readonly unlessSeen?: Readonly<Record<string, number>>;
+  /** The fields of the form that say what the secret is of. */
+  readonly seen?: Fields;
   /** Lines that use the secret, which is in them. */
   readonly use?: { readonly words: string; readonly lines: string };
 };

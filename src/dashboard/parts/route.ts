@@ -1,5 +1,6 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { Operation } from "../../people/desk/operation.ts";
+import type { Seen } from "../../people/desk/plan.ts";
 import { everyRight, type Right } from "../../serve/access/rights.ts";
 import type { Visit } from "./visit.ts";
 
@@ -46,6 +47,8 @@ export type Secret = {
   readonly secret: string;
   readonly to?: string;
   readonly notice?: string;
+  /** The fields of the form that say what it is of. */
+  readonly seen?: Seen;
   /** Lines for a shell that use it, and a sentence about them. */
   readonly use?: { readonly words: string; readonly lines: string };
 };

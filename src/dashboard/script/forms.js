@@ -65,6 +65,7 @@ async function send(form, button) {
     if (error !== undefined) refuse(form, button, await answer);
     else if (copying) sayCopied(await copying, button, refusal);
     else if (secret === undefined) location.assign(to);
+    else if (how === "typed") type(form, secret, (await answer).seen);
     else if (how === "shown") show(secretOf(form), button, secret);
     else finish(form, secret, to, await answer);
   } catch {
@@ -86,7 +87,7 @@ function refusalOf(form) {
  * @returns {Promise<Answer>}
  */
 async function ask(form, button) {
-  const response = await fetch(form.action, {
+  const response = await fetch(button.getAttribute("formaction") ?? form.action, {
     method: "POST",
     headers: { accept: "application/json" },
     body: new URLSearchParams(/** @type {any} */ (new FormData(form, button))),
@@ -116,12 +117,7 @@ function refuse(form, { className, textContent }, { error = "", unlessSeen, fiel
   if (unlessSeen !== undefined) {
     const words = className === "danger" ? "Delete it all the same" : "Save over it";
     const button = element("button", { className, textContent: words });
-    button.addEventListener("click", () => {
-      for (const [name, value] of Object.entries(unlessSeen)) {
-        const field = fieldOf(form, name);
-        if (field) field.value = String(value);
-      }
-    });
+    button.addEventListener("click", () => fill(form, unlessSeen));
     refusal.append(" ", button);
   }
   const wrong = field === undefined ? null : fieldOf(form, field);
@@ -131,6 +127,17 @@ function refuse(form, { className, textContent }, { error = "", unlessSeen, fiel
   wrong.ariaInvalid = "true";
   wrong.addEventListener("input", () => (wrong.ariaInvalid = null), { once: true });
   wrong.focus();
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {Record<string, string | number>} fields - their texts, by their names
+ */
+function fill(form, fields) {
+  for (const [name, value] of Object.entries(fields)) {
+    const field = fieldOf(form, name);
+    if (field) field.value = String(value);
+  }
 }
 
 const lostKey =

@@ -60,6 +60,21 @@ function aboutValue(secret) {
   ].join(", ");
 }
 
+/**
+ * Puts a secret where somebody changes it.
+ * @param {HTMLFormElement} form
+ * @param {string} secret
+ * @param {Record<string, string | number>} [seen]
+ */
+function type(form, secret, seen = {}) {
+  fill(form, { ...seen, text: secret });
+  const field = fieldOf(form, "text");
+  if (!field) return;
+  field.setSelectionRange(0, 0);
+  field.scrollTop = 0;
+  field.focus();
+}
+
 /** Whether the browser lets the page copy. @param {Promise<string>} text */
 async function copy(text) {
   try {
@@ -139,4 +154,5 @@ function copying(button, source, refusal) {
 addEventListener("pagehide", () => {
   for (const hide of hiding.values()) hide();
   for (const output of every("output", ".secret")) output.replaceChildren();
+  for (const button of every("button", "[data-secret=typed]")) if (button.form) fill(button.form, { text: "" });
 });

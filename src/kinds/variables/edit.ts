@@ -15,14 +15,17 @@ export function changesIn(before: readonly NamedValue[], after: readonly NamedVa
   };
 }
 
-/** The text that a person edits. Variables that dotenv text cannot carry are named in it, and stay as they are. */
-export function textOf(where: string, variables: readonly NamedValue[], hidden: readonly string[]): string {
+/**
+ * The text that a person edits. Variables that dotenv text cannot carry are named in it, and stay as they are.
+ * @param about - its first line: where it is from, and what is done with it
+ */
+export function textOf(about: string, variables: readonly NamedValue[], hidden: readonly string[]): string {
   const lines = variables.map(
     ({ name, value }) => writtenAs(name, value) ?? `# ${name} cannot be shown here, and stays.\n`,
   );
   const unseen = hidden.map((name) => `# ${name} is for machines only, and stays.\n`);
-  const about = `# ${where}: save and close to write. A variable whose line you delete is deleted.\n\n`;
-  return about + [...lines, ...unseen].join("");
+  const first = `# ${about} A variable whose line you delete is deleted.\n\n`;
+  return first + [...lines, ...unseen].join("");
 }
 
 /** The assignment that an import reads back as exactly this value, in the plainest quotes that do so. */

@@ -30,10 +30,13 @@ import { rightTo } from "../../people/desk/permit.ts";
 import { requireAsSeen } from "../../people/desk/plan.ts";
 import { findToChange, placeOf } from "../../people/desk/projects.ts";
 import { listItems, unreadInput } from "../../people/editing/last-reads.ts";
+import { openSetAt } from "../../people/editing/open.ts";
 import { remarkInputs, remarksIn } from "../../people/editing/remarks.ts";
 import { setBytesMax } from "../../serve/sets/kind.ts";
 import { deletionOf, ifAt, requireOne, severalNames } from "../delete.ts";
+import { changesIn } from "./edit.ts";
 import { variables } from "./entry.ts";
+import type { IsLiteral } from "./env-file.ts";
 import type { ImportFormat } from "./import-text.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
 import {
@@ -44,6 +47,7 @@ import {
   planCopy,
   planEach,
   planVariables,
+  storedValue,
   type VariablesCopy,
   type VariablesWrite,
   warningsIn,
@@ -407,7 +411,7 @@ export const importAll = operation({
   ) => {
     const found = await findToChange(admin, project, prune ? ["write", "see"] : "write", [environment]);
     requireFreshToCompare(admin, placeOf(found), [environment]); // before anything is read
-    const { variables: read, warnings } = await readImport(file, format, literal === true);
+    const { variables: read, warnings } = await readImport(file, format, () => literal === true);
     const entries = notes ? read : read.map(({ note: _, ...entry }) => entry);
     if (entries.length === 0 && !allowEmpty) {
       const how = file.name === "" ? "" : "; --allow-empty accepts that";
@@ -446,6 +450,47 @@ export const importAll = operation({
   },
 });
 
+/** What a page makes of the text of a whole environment, as `var edit` does: what somebody changed in it, and no more. */
+export const edited = operation({
+  path: "var edit",
+  about: "Write what was changed in the text of an environment, and delete what was removed from it.",
+  examples: ["keyhole var edit acme/web staging"],
+  right: rightTo("variables.write"),
+  inputs: {
+    project,
+    environment,
+    file: file("<file>", "the text", { bytesMax: setBytesMax }),
+    base: formOnly<number>(),
+  },
+  plan: async (admin, { project, environment, file, base }) => {
+    const found = await findToChange(admin, project, ["reveal", "write", "see"], [environment]);
+    requireFreshToCompare(admin, placeOf(found), [environment]);
+    const { items } = await openSetAt(admin, { project: found, descriptor: variables, environment }, base);
+    const shown = [...items.values()].flatMap((item) =>
+      item.isHidden ? [] : [{ name: item.entry.key, value: storedValue(item) }],
+    );
+    const stored = new Map(shown.map(({ name, value }) => [name, value]));
+    const read = await readImport(file, "env", (name, value) => stored.get(name) === value);
+    if (read.variables.length === 0) throw usageProblem("The text holds no variables.");
+    const { changed, removed } = changesIn(shown, read.variables);
+    const asked = { remove: removed, onlyChanges: true, warnings: read.warnings };
+    const { would, ...change } = await planVariables(admin, project, environment, changed, asked, found);
+    const counts = `add ${would.added.length}, change ${would.changed.length} and delete ${would.deleted.length}`;
+    return {
+      ...change,
+      document: { project, environment },
+      names: would,
+      same: 0,
+      warnings: would.warnings,
+      sentence: `Nothing was written. It would ${counts}.`,
+      apply: async () => {
+        const written = await change.apply();
+        return done({ project, environment }, wroteSentence(project, environment, written), written.warnings);
+      },
+    };
+  },
+});
+
 /** Names what a prune deletes. */
 function deletions(names: readonly string[]): string {
   if (names.length === 0) return "none";
@@ -456,9 +501,9 @@ function deletions(names: readonly string[]): string {
 const namesMax = 20;
 
 /** @throws Problem that lists everything that is wrong with the file */
-async function readImport({ name, read }: ReadInput, format: ImportFormat, isLiteral: boolean) {
+async function readImport({ name, read }: ReadInput, format: ImportFormat, isLiteral: IsLiteral) {
   const { parseImport } = await import("./import-text.ts"); // with a parser that no other operation needs
-  const { variables, warnings, problems } = parseImport(format, decodeText(await read(), name), () => isLiteral);
+  const { variables, warnings, problems } = parseImport(format, decodeText(await read(), name), isLiteral);
   const at = name === "" ? "" : `${name}: `;
   if (problems.length === 0) return { variables, warnings: warnings.map((warning) => `${at}${warning}`) };
   const lines = problems.map((problem) => `${at}${problem}\n`).join("");

@@ -8,7 +8,7 @@ import { severalOf } from "../several.tsx";
 import { variables } from "./entry.ts";
 import { comingDay, edit, form } from "./form.tsx";
 import { copy, importAll, mark, remove, set } from "./operations.ts";
-import { paste, pastePage } from "./paste-page.tsx";
+import { paste, pastePage, showText, textPage } from "./paste-page.tsx";
 import { promote, promotePage } from "./promote-page.tsx";
 import { revealVariable } from "./reveal.ts";
 
@@ -38,7 +38,7 @@ const several = severalOf(variables, remove, {
 export const pages: KindPages = {
   reveal: ({ admin, where }, environment, name, version) => revealVariable(admin, where, environment, name, version),
   form,
-  actions: { Paste: "variables/paste", Promote: "variables/promote" },
+  actions: { Paste: "variables/paste", "Edit as text": "variables/text", Promote: "variables/promote" },
   Note: Steers,
   Several: several.Several,
   isEditedInRows: true,
@@ -48,6 +48,8 @@ export const pages: KindPages = {
     { method: "GET", path: "/p/:org/:project/variables/paste", rights: rightsOf(importAll), answer: pastePage },
     { method: "POST", path: "/p/:org/:project/variables/paste", rights: rightsOf(importAll), answer: paste },
     ...planRoutes("/p/:org/:project/variables/paste", importAll),
+    { method: "GET", path: "/p/:org/:project/variables/text", rights: ["reveal"], answer: textPage },
+    { method: "POST", path: "/p/:org/:project/variables/text", rights: ["reveal"], isSecret: true, answer: showText },
     ...several.routes,
     { method: "GET", path: "/p/:org/:project/variables/promote", rights: ["reveal"], answer: promotePage },
     { method: "POST", path: "/p/:org/:project/variables/promote", rights: rightsOf(copy), answer: promote },
