@@ -89,6 +89,7 @@ export const exceptions: Readonly<Record<string, readonly [size: Size, reason: s
   "test/blackbox/clients.test.ts": ["full", "runs clients in Python and Go against a server that lies"],
   "test/blackbox/coming-from.test.ts": ["full", "runs the pages about moving from other tools"],
   "test/blackbox/docs.test.ts": ["full", "runs every block of commands in the documentation"],
+  "test/blackbox/dashboard-widths.test.ts": ["full", "opens every page in thirteen widths, in two browsers"],
   "test/blackbox/two-primaries.test.ts": ["full", "starts two primaries, and waits for half a minute twice"],
   "test/blackbox/failover.test.ts": ["full", "starts primaries and standbys, and makes them change places"],
   "test/blackbox/faults.test.ts": ["full", "kills servers, commands and PostgreSQL, again and again"],

@@ -1,12 +1,11 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import axe from "axe-core";
 import type { Page } from "puppeteer-core";
 import { type Opened, openDashboard, signIn, startWorkshop } from "../support/browser.ts";
 import { copySource } from "../support/from-source.ts";
-import { callTool } from "../support/mcp.ts";
+import { crawl, faultsOf, fillPages, rulesOfColors, shapeOf } from "../support/looks.ts";
 import { withPrograms } from "../support/programs.ts";
 import { type Row, type Site, siteOf } from "../support/server.ts";
 
@@ -20,8 +19,9 @@ const canaries = ["canary-of-staging", "canary-of-production", "canary-of-an-acc
  */
 const looks = [
   { name: "light", width: 1280, scheme: "light", rules: {} },
-  { name: "dark", width: 1280, scheme: "dark", rules: { runOnly: ["color-contrast", "link-in-text-block"] } },
-  { name: "at 200 % zoom", width: 640, scheme: "dark", rules: undefined },
+  { name: "dark", width: 1280, scheme: "dark", rules: rulesOfColors },
+  { name: "at 200 % zoom", width: 640, scheme: "dark" },
+  { name: "on a small phone", width: 320, scheme: "light" },
   { name: "on a phone", width: 390, scheme: "light", rules: {} },
 ] as const;
 
@@ -35,7 +35,7 @@ type Visit = {
   readonly stops: number;
   readonly reached: readonly Stop[];
 };
-type Stop = { readonly at: number; readonly seen: boolean; readonly isCopy: boolean };
+type Stop = { readonly at: number; readonly seen: boolean; readonly isOffered: boolean };
 
 withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
   const site = siteOf("sqlite", {
@@ -65,7 +65,9 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
     const of = (one: string, deed: string) => `/persons/${one}?${new URLSearchParams({ deed, ...asked })}`;
     paths = [...paths, ...["give", "take", "remove"].map((deed) => of("lea", deed))];
   };
-  const { fresh } = openDashboard(chromium, site, ready, () => fill(site));
+  const { fresh } = openDashboard(chromium, site, ready, () =>
+    fillPages(site, { account: canaries[2] as string, file: canaries[3] as string }),
+  );
 
   test("there are the twelve pages and those that lead on from them", () => {
     const wanted = [
@@ -118,8 +120,8 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
     for (const path of paths) {
       const { stops, reached } = await visited(path);
       // The buttons of a row come with the focus.
-      const others = reached.filter(({ isCopy, seen }) => !(isCopy && seen));
-      const wanted = Array.from({ length: stops }, (_, at) => ({ at, seen: true, isCopy: false }));
+      const others = reached.filter(({ isOffered, seen }) => !(isOffered && seen));
+      const wanted = Array.from({ length: stops }, (_, at) => ({ at, seen: true, isOffered: false }));
       expect([path, others]).toEqual([path, wanted]);
     }
   });
@@ -203,69 +205,14 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
   });
 });
 
-/** Something of everything that pages show. */
-async function fill(site: Site): Promise<void> {
-  await site.json(["account", "set", "acme/web", "registry", "--env", "staging"], `{"password":"${canaries[2]}"}`);
-  await Bun.write(`${site.folder}/secret.pem`, canaries[3] as string);
-  await site.json(["file", "put", "acme/web", "secret.pem", "--path", "tls/key.pem", "--env", "production"]);
-  await site.json(["var", "set", "acme/web", "staging", "ONLY_HERE", "--rotate-by", "2030-01-31"], "y");
-  const may = ["--resource", "variables,projects,requests", "--surface", "rest_api,mcp_server"];
-  const { key } = await site.key("--name", "ci", ...may);
-  await site.key("--name", "short", "--expires-in", "5d");
-  await site.json(["person", "add", "lea"]);
-  await site.json(["person", "grant", "lea", "see", "--project", "web", "--all-environments"]);
-  const server = await site.serve({ env: { KEYHOLE_MCP: "on" } });
-  await server.get("/projects/web/variables?environment=staging", key);
-  const agent = new Client({ name: "agent", version: "1" });
-  const headers = { authorization: `Bearer ${key}` };
-  await agent.connect(new StreamableHTTPClientTransport(new URL(`${server.origin}/mcp`), { requestInit: { headers } }));
-  const wanted = { project: "web", environment: "staging", name: "WANTED", reason: "<b>it</b> needs it" };
-  await callTool(agent, "request_variable", wanted);
-  await agent.close();
-  await server.stop();
-}
-
-/** What a path is, whatever the ids and numbers in it. */
-function shapeOf(path: string): string {
-  // One filtered page is enough: the links of the audit's filter combine, and others choose among the same rows.
-  return path.replace(/(?<=^\/audit\?|\?(?:only|show)=).*/, "").replace(/[0-9a-f]{8}-[0-9a-f-]{27}|%3A\d+|\d+/g, "N");
-}
-
-/** The first path of each shape that links lead to. */
-async function crawl(page: Page): Promise<string[]> {
-  const found = ["/"];
-  const seen = new Set(found);
-  for (const path of found) {
-    const html = String(await page.evaluate(`fetch(${JSON.stringify(path)}).then((page) => page.text())`));
-    const add = (link: string) => {
-      if (seen.has(shapeOf(link)) || !/^\/(?!audit\/(?:export|proof))/.test(link)) return;
-      seen.add(shapeOf(link));
-      found.push(link);
-    };
-    const links = new HTMLRewriter().on("a[href]", {
-      element: (a) => add((a.getAttribute("href") ?? "").replaceAll("&amp;", "&").replace(/#.*/, "")),
-    });
-    links.transform(html);
-  }
-  return found;
-}
-
 /** Opens a page, looks at it in each way, and goes through it by keyboard. */
 async function look(page: Page, origin: string, path: string): Promise<Visit> {
   const answer = await page.goto(`${origin}${path}`);
   const html = await page.content();
   const faults: string[] = [];
-  for (const { name, width, scheme, rules } of looks) {
-    if (width !== page.viewport()?.width) await page.setViewport({ width, height: 900 });
+  for (const { name, scheme, ...one } of looks) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-    const options = rules && JSON.stringify({ resultTypes: ["violations"], ...rules });
-    const found = (await page.evaluate(`(async () => {
-      const { scrollWidth, clientWidth } = document.documentElement;
-      const { violations } = ${options === undefined ? "{ violations: [] }" : `await axe.run(${options})`};
-      const faults = violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)].join(" "));
-      return scrollWidth > clientWidth ? ["scrolls", ...faults] : faults;
-    })()`)) as string[];
-    faults.push(...found.map((fault) => `${path}, ${name}: ${fault}`));
+    faults.push(...(await faultsOf(page, one)).map((fault) => `${path}, ${name}: ${fault}`));
   }
   await page.setViewport({ width: 1280, height: 900 });
   return { status: answer?.status(), html, faults, ...(await goThrough(page)) };
@@ -286,7 +233,7 @@ async function goThrough(page: Page): Promise<Pick<Visit, "stops" | "reached">> 
       addEventListener("focusin", ({ target }) => {
         const { outlineStyle, outlineWidth } = getComputedStyle(target);
         const seen = outlineStyle !== "none" && outlineWidth !== "0px";
-        reached.push({ at: stops.indexOf(target), seen, isCopy: target.matches('td [aria-label^="Copy "]') });
+        reached.push({ at: stops.indexOf(target), seen, isOffered: target.matches('.offered') });
       });
       window.stops.length`),
   );

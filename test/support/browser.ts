@@ -49,15 +49,21 @@ async function opening(running: Running): Promise<Dashboard> {
 /** No name but those of this machine is looked up: pages of others, such as a provider's, link to the internet. */
 const names = "MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1";
 
-/** A browser for a suite, closed after it. @param program - of Chromium, unless its name is Firefox's */
-export function browserOf(program: string): {
+/**
+ * A browser for a suite, closed after it. Firefox takes its colours from a setting: nothing emulates them there.
+ * @param program - of Chromium, unless its name is Firefox's
+ */
+export function browserOf(
+  program: string,
+  { isDark = false }: BrowserLook = {},
+): {
   readonly browser: () => Browser;
   readonly fresh: () => Promise<BrowserContext>;
 } {
   let browser: Browser | undefined;
   beforeAll(async () => {
     const options = /firefox[^/]*$/.test(program)
-      ? ({ browser: "firefox" } as const)
+      ? ({ browser: "firefox", extraPrefsFirefox: { [schemeOfFirefox]: isDark ? 0 : 1 } } as const)
       : // CI runs as root, where Chromium has no sandbox. The pages are our own.
         { args: ["--no-sandbox", "--disable-dev-shm-usage", `--host-resolver-rules=${names}`] };
     browser = await puppeteer.launch({ executablePath: program, ...options });
@@ -66,6 +72,9 @@ export function browserOf(program: string): {
   const opened = () => browser as Browser;
   return { browser: opened, fresh: () => opened().createBrowserContext() };
 }
+
+type BrowserLook = { readonly isDark?: boolean };
+const schemeOfFirefox = "layout.css.prefers-color-scheme.content-override";
 
 /** Opens a dashboard's link in a tab, and waits until it is signed in. */
 export async function signIn(context: BrowserContext, link: string): Promise<Page> {
@@ -141,8 +150,9 @@ export function openDashboard(
   site: Site,
   ready: (opened: Opened) => unknown,
   prepare: () => unknown = () => {},
+  look: BrowserLook = {},
 ): { readonly fresh: () => Promise<BrowserContext> } {
-  const { fresh } = browserOf(program);
+  const { fresh } = browserOf(program, look);
   let dashboard: Dashboard | undefined;
   beforeAll(async () => {
     await prepare();
