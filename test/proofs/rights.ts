@@ -160,7 +160,7 @@ export const asked: readonly Proof[] = [
         "if (!mayRead(rights, one) || !conditions.every(isMet)) return [];",
         "if ((!mayRead(rights, one) && seq < 0) || !conditions.every(isMet)) return [];",
       ],
-      ["src/people/audit/audit.ts", 'if (rights !== "operator") texts.push(', "if (rights === null) texts.push("],
+      ["src/people/audit/audit.ts", 'if (rights !== "operator") having.push(', "if (rights === null) having.push("],
     ],
     fails: [persons, "with `audit` see the entries of their places alone"],
   },

@@ -83,10 +83,10 @@ test("who did what is counted by person or key, project and environment, with th
   expect(shown).toEqual([["key", "staging", "B,A", 3, 0], byAna, ["key", "production", "A", 1, 2]]);
 });
 
-test("names that nobody looks for are left out of what is listed, and their entries are not", () => {
+test("names that nobody looks for are left out of what is listed, unless an entry has no other", () => {
   const counts = new AuditCounts(spanOf(noon, {}), (name) => name === "B");
-  countedOf([entry(noon, { names: ["A", "B", "C"] }), entry(noon - 1)], counts);
-  expect(counts.doings.map(({ names, count }) => [names, count])).toEqual([[["B"], 2]]);
+  countedOf([entry(noon, { names: ["C", "B"] }), entry(noon - 1)], counts);
+  expect(counts.doings.map(({ names, count }) => [names, count])).toEqual([[["B", "A"], 2]]);
 });
 
 test("the newest 10,000 are counted, and the bars begin with the oldest of them", () => {

@@ -528,6 +528,8 @@ export function Field(props: {
   readonly rows?: number;
   /** What one may choose; a field for text without it. */
   readonly options?: readonly string[];
+  /** What the options mean, if that is not what they are called. */
+  readonly words?: ReadonlyMap<string, string>;
   /** The present text or choice. */
   readonly value?: string | undefined;
   /** The stored text, for `Form.touched`. */
@@ -540,7 +542,7 @@ export function Field(props: {
   /** Whether it is for sentences, which begin with a capital. */
   readonly isProse?: true;
 }) {
-  const { name, label, help, id = name, rows, isProse, options, stored, value = stored, any, ...rest } = props;
+  const { name, label, help, id = name, rows, isProse, options, words, stored, value = stored, any, ...rest } = props;
   const control = { id, name, "aria-describedby": help && `${id}-help`, ...rest };
   const typing = { ...typedAsItIs, ...(isProse && { autocapitalize: "sentences" as const }) };
   return (
@@ -550,8 +552,8 @@ export function Field(props: {
         <select {...control}>
           {any !== undefined && <option value="">{any}</option>}
           {options.map((option) => (
-            <option value={option} selected={option === value}>
-              {option}
+            <option value={option} title={words?.has(option) ? option : undefined} selected={option === value}>
+              {words?.get(option) ?? option}
             </option>
           ))}
         </select>

@@ -23,7 +23,7 @@
  * data-awaits   the page loads itself until this is gone. After ten minutes it says these words
  * data-heading  a cell: the style sheet says it on a phone. The script does not use it
  *
- * And `time`, `output.secret` and the field `q` of the header, wherever they are.
+ * And `time`, `output.secret`, fields for moments in UTC and the field `q` of the header, wherever they are.
  */
 
 /**
@@ -174,6 +174,19 @@ for (const time of every("time", "[data-day]")) {
   const above = element("tr", {});
   above.append(element("th", { scope: "rowgroup", colSpan: row.cells.length, textContent: day }));
   row.before(above);
+}
+
+/** A moment as a field has it, such as 2026-11-28T16:57. @param {Date} date @param {number} [offset] - in minutes */
+function asTyped(date, offset = 0) {
+  return Number.isNaN(date.getTime()) ? "" : new Date(date.getTime() - offset * 60_000).toISOString().slice(0, 16);
+}
+
+// Fields take UTC, which is what the address has; people type in their own zone.
+for (const field of every("input", "[type=datetime-local]")) {
+  const utc = new Date(`${field.value}Z`);
+  field.value = asTyped(utc, utc.getTimezoneOffset());
+  for (const label of field.labels ?? []) label.textContent = (label.textContent ?? "").replace(" (UTC)", "");
+  field.form?.addEventListener("formdata", ({ formData }) => formData.set(field.name, asTyped(new Date(field.value))));
 }
 
 document.addEventListener("mouseover", ({ target }) => {

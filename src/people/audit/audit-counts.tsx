@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import { lookalikes } from "../../core/words/lookalikes.ts";
 import { formatTime } from "../../core/words/text.ts";
 import { Ago, type Cells, counted, Moment, Named, Table, type Thing } from "../../dashboard/parts/parts.tsx";
@@ -61,6 +61,12 @@ function Bars({ bars, label }: { readonly bars: AuditCounts["bars"]; readonly la
   );
 }
 
+/** The project or the organization of an entry, and the environment. */
+export function Where(entry: Pick<Doings, "organization" | "project" | "environment">) {
+  const { project, organization } = entry;
+  return organization === null ? null : [project ?? organization, " ", <EnvironmentOf entry={entry} />];
+}
+
 /** How many rows the table of {@link Who} has. */
 const rowsMax = 50;
 
@@ -73,14 +79,17 @@ type ShownCounts = {
   readonly now: number;
 };
 
-/** Who did what how often, and when last. */
-export function Who({ counts, typed, keys, now }: ShownCounts) {
+/** Who did what how often, and when last. @param props - `children`: what comes before the table */
+export function Who({ counts, typed, keys, now, children }: ShownCounts & { readonly children?: ComponentChildren }) {
   const all = counts.doings;
   if (counts.newestAt === undefined || counts.oldestAt === undefined) return null;
   const rows = all.slice(0, rowsMax);
   return (
-    <details open={Object.keys(typed).length > 0}>
-      <summary>Who, what and how often</summary>
+    <details>
+      <summary>
+        <h2>Who, what and how often</h2>
+      </summary>
+      {children}
       <p class="quiet">
         Counted: {counts.isWhole ? "" : "the newest "}
         {counted(counts.entries, "entry", "entries")}, from <Moment at={counts.oldestAt} /> to{" "}
@@ -116,7 +125,7 @@ export function thingOf({ actor }: OfActor, keys: ReadonlyMap<string, string>): 
 function columnsOf(rows: readonly Doings[], { typed, keys, now }: Omit<ShownCounts, "counts">): Cells<Doings> {
   return {
     Who: whoOf(rows, keys),
-    Where: (row) => [row.project ?? row.organization, " ", <EnvironmentOf entry={row} />],
+    Where: (row) => <Where {...row} />,
     Names: ({ names }) => <Names items={names.map((name) => keys.get(name) ?? name)} looked={typed["name"]} />,
     Times: ({ count, actor, project, organization, environment }) => {
       const who = actor.type === "person" ? { actor: actor.name } : { key: actor.id };

@@ -13,6 +13,7 @@ import {
   segmentsByTime,
   segmentsHolding,
 } from "../../record/store/segment-search.ts";
+import type { Having } from "../../record/store/segments.ts";
 import { may, type Rights } from "../../serve/access/rights.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { findOrganization } from "../desk/organizations.ts";
@@ -58,6 +59,8 @@ export type AuditFilter = {
    * as those of keys, are found whole only.
    */
   readonly name?: string | undefined;
+  /** The same, or who did it as {@link AuditFilter.actor}, or a key or a trust to which it was done, by its name. */
+  readonly nameOrActor?: string | undefined;
   /** The whole name of such a thing. */
   readonly wholeName?: string | undefined;
   readonly environment?: Environment | undefined;
@@ -303,14 +306,10 @@ function nameOf({ lane, seq, time, action }: AuditRecord): string {
 
 const lateMs = 5000;
 
-/** Met if one of the values of an entry fits. */
-type Condition = {
+/** Met if one of the values of an entry fits. The segment of such an entry has this: the traces are {@link tracesOf} a part. */
+type Condition = Having & {
   readonly fits: (value: string) => boolean;
   readonly valuesOf: (entry: AuditEntry) => readonly string[];
-  /** The segment of such an entry has one of these texts. */
-  readonly texts?: readonly string[];
-  /** The names in its segment have all of these in them: {@link tracesOf} a part. */
-  readonly traces?: readonly string[];
   /** The refusal if no entry at all meets the condition. */
   readonly otherwise?: string;
 };
@@ -332,7 +331,7 @@ const valuesOf = {
 
 /** @throws Refused `forbidden`, `not_found` as {@link listAudit}, `invalid`, `ambiguous` */
 async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<Condition[]> {
-  const { project, keyId, actions, name, wholeName, environment, person, actor } = filter;
+  const { project, keyId, actions, name, nameOrActor, wholeName, environment, person, actor } = filter;
   requireAuditor(admin, undefined, environment);
   const conditions: Condition[] = [];
   const [ofProject] = project?.includes("/") ? project.split("/") : [];
@@ -368,6 +367,13 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
   }
   if (person !== undefined) conditions.push(isOneOf([person], valuesOf.person));
   if (actor !== undefined) conditions.push(await conditionOnActor(admin, actor));
+  if (nameOrActor !== undefined) {
+    const [named, did] = [conditionOnName(admin, nameOrActor), await conditionOnActor(admin, nameOrActor)];
+    const fits = (value: string) => named.fits(value) || did.fits(value);
+    const values = (entry: AuditEntry) => [...valuesOf.name(entry), ...valuesOf.actor(entry)];
+    const otherwise = `No ${entryFor(admin)} has ${JSON.stringify(nameOrActor)} in a name, or is by it.`;
+    conditions.push({ ...named, ...did, fits, valuesOf: values, otherwise });
+  }
   return conditions;
 }
 
@@ -482,9 +488,9 @@ async function* matching(
 
 /** Which segments may hold an entry that meets the conditions, and that somebody may see. */
 function segmentsWith({ rights }: AdminContext, conditions: readonly Condition[], { sinceAt, beforeAt }: Times) {
-  const texts = conditions.flatMap((condition) => (condition.texts === undefined ? [] : [condition.texts]));
-  if (rights !== "operator") texts.push(rights.map(({ organizationId, projectId }) => projectId ?? organizationId));
-  return { texts, traces: conditions.flatMap(({ traces = [] }) => traces), sinceAt, beforeAt };
+  const having: Having[] = [...conditions];
+  if (rights !== "operator") having.push({ texts: rights.map((one) => one.projectId ?? one.organizationId) });
+  return { having, sinceAt, beforeAt };
 }
 
 type Times = Pick<AuditFilter, "sinceAt" | "beforeAt">;

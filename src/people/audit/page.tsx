@@ -13,6 +13,7 @@ import {
   Facts,
   Field,
   FirstFew,
+  joined,
   LoneLink,
   Moment,
   Name,
@@ -24,6 +25,7 @@ import {
 import { withQuery } from "../../dashboard/parts/paths.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
+import { everyKind } from "../../kinds/kind.ts";
 import { auditActions, changeActions } from "../../kinds/people.ts";
 import { keyNames } from "../keys/keys.ts";
 import { RightsChanged } from "../persons/rights-words.tsx";
@@ -38,12 +40,12 @@ import {
   unreadable,
 } from "./audit.ts";
 import { verifyAudit } from "./audit-chain.ts";
-import { Chart, Who, whoOf } from "./audit-counts.tsx";
+import { Chart, Where, Who, whoOf } from "./audit-counts.tsx";
 import { listWitnesses, proveAudit, provedUntil, type WitnessRecord } from "./audit-proof.ts";
 import { AgainstRecord, Unread } from "./exceptions.tsx";
 import { Damaged, wholeColumns } from "./operations.ts";
 import { AuditCounts, spanOf } from "./reads.ts";
-import { EnvironmentOf, Names } from "./sentence.tsx";
+import { deedWords, Names } from "./sentence.tsx";
 
 /** The fields of the filter, as the URL has them: a filtered page is a link. */
 const fields = ["project", "name", "actor", "key", "action", "environment", "since", "until"] as const;
@@ -72,40 +74,33 @@ export async function auditPage(visit: Visit): Promise<Answer> {
     ({ message }) => message,
   );
   const now = visit.admin.now();
-  const until = await provedUntil(visit.admin);
+  const keys = await keyNames(visit.admin);
   const main = (
     <>
-      <FilterForm typed={typed} refusal={typeof found === "string" ? found : undefined} />
+      <h2 class="unseen">Filter</h2>
+      <FilterForm typed={typed} refusal={typeof found === "string" ? found : undefined} keys={keys} />
       {typeof found !== "string" && (
         <>
-          <Views typed={typed} now={now} />
+          <div class="views">
+            <Views typed={typed} now={now} />
+            {found.counts && (
+              <Who counts={found.counts} typed={typed} keys={keys} now={now}>
+                {mayRead(found.filter) && <Chart counts={found.counts} isOfAll={visit.admin.rights === "operator"} />}
+              </Who>
+            )}
+            {found.counts && (
+              <Proved until={await provedUntil(visit.admin)} witnesses={await listWitnesses(visit.admin)} now={now} />
+            )}
+          </div>
           {visit.query("verify") && (await Verified(visit))}
           {found.named && <Named found={found.named} />}
-          {found.counts && mayRead(found.filter) && (
-            <Chart counts={found.counts} isOfAll={visit.admin.rights === "operator"} />
-          )}
-          {found.counts && <Who counts={found.counts} typed={typed} keys={found.keys} now={now} />}
-          <Actions
-            items={{
-              "Verify the chain": withQuery("/audit", { ...typed, verify: "yes" }),
-              "Export as JSON lines": withQuery("/audit/export", typed),
-            }}
-            quiet
-          />
-          {found.counts && (
-            <p class="quiet">
-              {until === undefined
-                ? "Nothing can be proved yet: no notary has signed."
-                : ["Proved until ", <Ago at={until} now={now} />]}
-            </p>
-          )}
-          {found.counts && <WitnessRows witnesses={await listWitnesses(visit.admin)} now={now} />}
           {await AgainstRecord(visit)}
           {found.entries.some(isDamaged) && <DamagedEntry />}
           <Unread damaged={found.damaged} />
+          <h2 class="unseen">Entries</h2>
           <Table
             caption="Entries, newest first"
-            columns={columnsOf(found.entries, found.keys, typed.name)}
+            columns={columnsOf(found.entries, keys, typed.name)}
             rows={found.entries}
             none={found.none}
             isPart
@@ -115,7 +110,11 @@ export async function auditPage(visit: Visit): Promise<Answer> {
       )}
     </>
   );
-  return { title: "Audit", main };
+  const items = {
+    "Verify the chain": withQuery("/audit", { ...typed, verify: "yes" }),
+    Export: withQuery("/audit/export", typed),
+  };
+  return { title: "Audit", main, beside: <Actions items={items} quiet /> };
 }
 
 /** The typed text, wrong words too, so that the form can show it again. */
@@ -125,7 +124,7 @@ function typedIn(visit: Visit): Typed {
 
 /** @throws Refused `invalid` that names the field */
 function filterOf(visit: Visit, typed: Typed): AuditFilter {
-  const { action, key, since, until, environment: _, ...same } = typed;
+  const { action, key, since, until, name, environment: _, ...same } = typed;
   const actions = wideActions.get(action ?? "") ?? (action === undefined ? undefined : [action]);
   if (actions?.some((one) => !auditActions.includes(one)))
     throw new Refused("invalid", `There is no action ${JSON.stringify(action)}.`);
@@ -133,7 +132,7 @@ function filterOf(visit: Visit, typed: Typed): AuditFilter {
   if (sinceAt !== undefined && beforeAt !== undefined && beforeAt <= sinceAt) {
     throw new Refused("invalid", "Until is not after From, so no entry can fit.");
   }
-  return { ...same, keyId: key, actions, environment: visit.environment(), sinceAt, beforeAt };
+  return { ...same, nameOrActor: name, keyId: key, actions, environment: visit.environment(), sinceAt, beforeAt };
 }
 
 /** @throws Refused `invalid` */
@@ -151,7 +150,7 @@ async function newest(visit: Visit, typed: Typed) {
   const asked = filterOf(visit, typed);
   const before = visit.query("before") === undefined ? undefined : visit.number("before");
   const filter = before === undefined ? asked : { ...asked, beforeAt: Math.min(before, asked.beforeAt ?? before) };
-  const { name } = asked;
+  const { nameOrActor: name } = asked;
   const isCounted = name === undefined ? undefined : namesWith(name);
   const counts = before === undefined ? new AuditCounts(spanOf(admin.now(), asked), isCounted) : undefined;
   const named = name === undefined ? undefined : new NamesFound(name);
@@ -176,24 +175,35 @@ async function newest(visit: Visit, typed: Typed) {
   }
   const words = "No entry that you may read fits this filter. Take a part of it away, or look at an earlier time.";
   const none = entries.length > 0 ? "" : [words, await recordBegins(admin, filter.sinceAt)].filter(Boolean).join(" ");
-  return { filter, entries, none, damaged, older, counts, named, keys: await keyNames(admin) };
+  return { filter, entries, none, damaged, older, counts, named };
 }
 
 function nameOf({ lane, seq }: AuditRecord): string {
   return `${lane}:${seq}`;
 }
 
-/** Until when each witness has signed, and which of them are away. */
-function WitnessRows({ witnesses, now }: { readonly witnesses: readonly WitnessRecord[]; readonly now: number }) {
+type ProvedProps = {
+  readonly until: number | undefined;
+  readonly witnesses: readonly WitnessRecord[];
+  readonly now: number;
+};
+
+/** Until when entries are proved, until when each witness has signed, and which of them are away. */
+function Proved({ until, witnesses, now }: ProvedProps) {
   const away = witnesses.filter(({ missingSince = now }) => missingSince < now - awayAfterMs);
   return (
     <>
-      {witnesses.map(({ name, until }) => (
-        <p class="quiet">
-          Signed by the witness <Name>{name}</Name>
-          {until === undefined ? ": nothing yet" : [" until ", <Ago at={until} now={now} />]}
-        </p>
-      ))}
+      <small>
+        {until === undefined
+          ? "Nothing is proved: no notary has signed"
+          : ["Proved until ", <Ago at={until} now={now} />]}
+        {witnesses.map(({ name, until }) => (
+          <>
+            . Signed by the witness <Name>{name}</Name>
+            {until === undefined ? ": nothing yet" : [" until ", <Ago at={until} now={now} />]}
+          </>
+        ))}
+      </small>
       <Warnings
         items={away.map(({ name, missingSince = now, lossAt }) => {
           if (lossAt === undefined) {
@@ -231,22 +241,39 @@ function mayRead({ actions }: AuditFilter): boolean {
 /** The fields that are folded as long as they are empty. */
 const rare = ["project", "environment", "since", "until"] as const;
 
+/** Actions in words. Those that share their words say their code, too. */
+const actionWords: ReadonlyMap<string, string> = new Map(
+  [...Map.groupBy(auditActions, filterWords)].flatMap(([words, actions]) =>
+    actions.map((action) => [action, actions.length > 1 ? `${words} (${action})` : words]),
+  ),
+);
+
+function filterWords(action: string): string {
+  const [kind = "", verb = ""] = action.split(".");
+  if (!everyKind.some((one) => one.kind === kind)) return deedWords({ action });
+  return `${{ read: "read", reveal: "saw", rollback: "took back" }[verb] ?? "changed"} ${kind}`;
+}
+
 /** On a phone it is folded unless a filter is set, or refused; on a wide screen it is always open. */
-function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusal: string | undefined }) {
+function FilterForm(props: {
+  readonly typed: Typed;
+  readonly refusal: string | undefined;
+  readonly keys: ReadonlyMap<string, string>;
+}) {
+  const { typed, refusal, keys } = props;
   const isSet = Object.keys(typed).length > 0;
   return (
     <details class="folded" open={isSet || refusal !== undefined}>
       <summary>Filter the entries</summary>
       <form action="/audit" class="filters">
-        {typed.key && <input type="hidden" name="key" value={typed.key} />}
-        <Field name="name" label="Part of a name" value={typed.name} />
-        <Field name="actor" label="Person, key or trust" value={typed.actor} />
+        <Field name="name" label="Name, person or key" value={typed.name} />
         <Field
           name="action"
-          label="Action"
+          label="What"
           options={[...wideActions.keys(), ...auditActions]}
+          words={actionWords}
           value={typed.action}
-          any="any"
+          any="everything"
         />
         <div class="send">
           <button type="submit">Filter</button>
@@ -261,6 +288,17 @@ function FilterForm({ typed, refusal }: { readonly typed: Typed; readonly refusa
             <Field name="until" label="Until (UTC)" type="datetime-local" value={typed.until} />
           </div>
         </details>
+        {(["actor", "key"] as const).map(
+          (field) =>
+            typed[field] && (
+              <p>
+                <input type="hidden" name={field} value={typed[field]} />
+                Only what <Word>{keys.get(typed[field]) ?? typed[field]}</Word> did
+                {field === "key" && ", and what was done to it"}.{" "}
+                <a href={withQuery("/audit", { ...typed, [field]: undefined })}>Everybody</a>
+              </p>
+            ),
+        )}
         <p role="alert" class="refusal">
           {refusal && <Prose>{refusal}</Prose>}
         </p>
@@ -278,8 +316,8 @@ function Views({ typed, now }: { readonly typed: Typed; readonly now: number }) 
   const since = (days: number) => ({ since: new Date(now - days * dayMs).toISOString().slice(0, 16), until: "" });
   const items = [
     ...[...wideActions.keys()].map((action) => view(action, { action })),
-    view("the last 24 hours", since(1)),
-    ...[7, 30].map((days) => view(`the last ${days} days`, since(days))),
+    view("last 24 hours", since(1)),
+    ...[7, 30].map((days) => view(`last ${days} days`, since(days))),
   ];
   return <Chips label="What people look for most" items={items} />;
 }
@@ -296,14 +334,21 @@ function columnsOf(
       </a>
     ),
     Who: whoOf(entries, keys),
-    Action: ({ action }) => <code>{action}</code>,
-    Where: (entry) => [entry.project ?? entry.organization, " ", <EnvironmentOf entry={entry} />],
-    // The first name is an id, or a number of the list of persons, which the sentence of Today leaves out, too.
-    Names: ({ names, action }) => {
-      const said = /^(?:people|request)\./.test(action) && names.length > 1 ? names.slice(1) : names;
-      return <Names items={said.map((name) => keys.get(name) ?? name)} looked={looked} />;
-    },
+    Action: (entry) => <Deed entry={entry} />,
+    Where: (entry) => <Where {...entry} />,
+    Names: (entry) => <Names items={saidNames(entry, keys)} looked={looked} />,
   };
+}
+
+/** What was done, in the words of Today. A damaged entry says no more than that. */
+function Deed({ entry }: { readonly entry: AuditRecord }) {
+  return isDamaged(entry) ? <code>{entry.action}</code> : <span title={entry.action}>{deedWords(entry)}</span>;
+}
+
+/** The names of an entry, without its first one if that is the number of a request or of a list of persons. */
+function saidNames({ names, action }: AuditRecord, keys: ReadonlyMap<string, string>): readonly string[] {
+  const said = /^(?:people|request)\./.test(action) && names.length > 1 ? names.slice(1) : names;
+  return said.map((name) => keys.get(name) ?? name);
 }
 
 /** One entry, whole. */
@@ -313,11 +358,24 @@ export async function entryPage(visit: Visit): Promise<Answer> {
   const { actor, time } = entry;
   const isOfRights = entry.action === "people.write";
   const facts = drawnFacts(entry, await wholeColumns(admin), admin.now());
+  const names = saidNames(entry, await keyNames(admin)).map((name) => <Name>{name}</Name>);
+  const said = {
+    Action: [<Deed entry={entry} />, " ", <code>{entry.action}</code>],
+    Names: names.length > 0 && joined(names),
+  };
   const isProved = !isDamaged(entry) && time < ((await provedUntil(admin)) ?? 0);
   const main = (
     <>
       {isDamaged(entry) && <DamagedEntry />}
-      <Facts facts={{ ...facts, Time: <Moment at={time} />, ...(isOfRights && { Added: null, Deleted: null }) }} />
+      <Facts
+        facts={{
+          ...facts,
+          Time: <Moment at={time} />,
+          ...said,
+          ...{ Org: null, Count: null },
+          ...(isOfRights && { Added: null, Deleted: null }),
+        }}
+      />
       {isOfRights && <RightsChanged names={{ added: [], changed: [], deleted: [], ...entry }} name="" />}
       {isProved && <LoneLink to={`/audit/proof/${encodeURIComponent(nameOf(entry))}`}>Its proof, as a file</LoneLink>}
       {!isProved && !isDamaged(entry) && <p class="quiet">It can be proved when the notary has taken it in.</p>}

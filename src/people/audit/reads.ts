@@ -66,7 +66,7 @@ export class AuditCounts {
   /** Whether all entries were counted. If not, the older ones are missing. */
   isWhole = true;
 
-  /** @param isCounted - which names are listed */
+  /** @param isCounted - which names are listed; of an entry without any, all */
   constructor(span: Span, isCounted: (name: string) => boolean = () => true) {
     this.span = span;
     this.#isCounted = isCounted;
@@ -97,8 +97,10 @@ export class AuditCounts {
     const key = JSON.stringify([actor, organization, project, environment]);
     const doing = this.#doings.get(key) ?? { entry, names: new Map<string, number>(), count: 0, lastAt: time };
     doing.count += 1;
-    for (const name of entry.names) {
-      if (this.#isCounted(name)) doing.names.set(name, (doing.names.get(name) ?? 0) + 1);
+    const counted = entry.names.filter(this.#isCounted);
+    // An entry that was found by who did it has none of them.
+    for (const name of counted.length > 0 ? counted : entry.names) {
+      doing.names.set(name, (doing.names.get(name) ?? 0) + 1);
     }
     this.#doings.set(key, doing);
   }

@@ -5,7 +5,7 @@ import { changesOf, Env, FirstFew, joined, Name } from "../../dashboard/parts/pa
 import { projectPagePath } from "../../dashboard/parts/paths.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { descriptorOf } from "../../kinds/people.ts";
-import { alarmActions, peopleActions } from "../../record/entry.ts";
+import { alarmActions, machineActions, peopleActions } from "../../record/entry.ts";
 import { type AuditRecord, namesWith } from "./audit.ts";
 
 type SentenceProps = {
@@ -21,12 +21,29 @@ export function Sentence({ entry, keys, isLinked }: SentenceProps) {
   if (verb !== undefined && everyKind.some((descriptor) => descriptor.kind === kind)) {
     return <ItemSentence entry={entry} kind={kind} verb={verb} isLinked={isLinked} />;
   }
-  const action = [...peopleActions, ...alarmActions].find((known) => known === entry.action);
-  if (action === undefined) return <code>{entry.action}</code>;
-  const deed = deeds[action];
-  const parts = (typeof deed === "string" ? deed : deed(entry)).split(/\{(\w+)\}/);
+  const deed = deedOf(entry);
+  if (deed === undefined) return <code>{entry.action}</code>;
+  const parts = deed.replace("|", "").split(/\{(\w+)\}/);
   // The words between braces have the odd indices.
   return <>{parts.map((part, at) => (at % 2 === 0 ? part : <SentencePart word={part} entry={entry} keys={keys} />))}</>;
+}
+
+/** The sentence of an action that is not about items, as {@link deeds} has it. */
+function deedOf(entry: DoneEntry): string | undefined {
+  const action = [...peopleActions, ...alarmActions, ...machineActions].find((known) => known === entry.action);
+  const deed = action && deeds[action];
+  return typeof deed === "function" ? deed(entry) : deed;
+}
+
+/** What was done, in a word or a few, for a table that says the rest in columns of its own: `changed`, `created the key`. */
+export function deedWords(entry: DoneEntry): string {
+  const [kind, verb = ""] = entry.action.split(".");
+  const descriptor = everyKind.find((one) => one.kind === kind);
+  if (descriptor === undefined) return deedOf(entry)?.split(/\||\s*\{/)[0] ?? entry.action;
+  const { added = [], changed = [], deleted = [] } = entry;
+  const written = changesOf({ added, changed, deleted }).map(([words]) => words);
+  const words = { read: "read", reveal: "saw", rollback: "took back" }[verb] ?? (written.join(", ") || "wrote");
+  return descriptor === everyKind[0] ? words : `${words} ${descriptor.item}`;
 }
 
 /** The text that replaces a word in braces. */
@@ -89,50 +106,58 @@ function whereOf({ organization, project }: AuditRecord): string {
   return `${organization}/${project}`;
 }
 
+/** What a sentence is made of; a filter knows the action alone. */
+type DoneEntry = Pick<AuditRecord, "action"> & Partial<AuditRecord>;
+
 /**
  * What was done, by action. In braces: the organization, the project, the environment, all names of the entry, its
- * first name, or the rest of them.
+ * first name, or the rest of them. What is before a bar, or before the first brace, is enough for a table.
  */
 const deeds: Readonly<
-  Record<(typeof peopleActions | typeof alarmActions)[number], string | ((one: AuditRecord) => string)>
+  Record<
+    (typeof peopleActions | typeof alarmActions | typeof machineActions)[number],
+    string | ((one: DoneEntry) => string)
+  >
 > = {
   "organization.create": "created the organization {organization}",
-  "organization.plan": "set the plan of {organization} to {names}",
+  "organization.plan": "set the plan| of {organization} to {names}",
   "organization.delete": "deleted the organization {organization}",
   "project.create": "created the project {project}",
-  "project.environments": "set the environments that {project} uses to {names}",
-  "project.rename": ({ project, names }) =>
+  "project.environments": "set the environments| that {project} uses to {names}",
+  "project.rename": ({ project, names = [] }) =>
     names[0] === project
-      ? "changed the display name of the project {project}"
-      : "renamed the project {project} to {names}",
+      ? "changed the display name| of the project {project}"
+      : "renamed the project| {project} to {names}",
   "project.delete": "deleted the project {project}",
-  "history.purge": "removed the earlier versions of the {names} in {environment} of {project}",
-  "values.search": ({ names }) =>
-    `compared the values in {environment} of {project}${names.length > 0 ? ", and found {names}" : ""}`,
+  "history.purge": "removed the earlier versions| of the {names} in {environment} of {project}",
+  "values.search": ({ names = [] }) =>
+    `compared the values| in {environment} of {project}${names.length > 0 ? ", and found {names}" : ""}`,
   "key.create": created("key"),
   "key.revoke": "revoked the key {names}",
   "key.rotate": "rotated the key {first}",
-  "canary.key": "was presented: it is a canary of {organization}",
-  "canary.variable": "used canaries: {names} in {environment} of {project}",
+  "canary.key": "was presented|: it is a canary of {organization}",
+  "canary.variable": "used canaries|: {names} in {environment} of {project}",
   "key.elsewhere": ({ clientAddress }) =>
-    `was presented from ${clientAddress || "the Unix socket"}, from where it may not be used`,
-  "trust.overused": "asked for more than its trust gives a job: {names}, in {environment} of {project}",
+    `was presented| from ${clientAddress || "the Unix socket"}, from where it may not be used`,
+  "trust.overused": "asked for more| than its trust gives a job: {names}, in {environment} of {project}",
   "trust.create": created("trust"),
   "trust.revoke": "revoked the trust {names}",
   // Pruning the audit and restoring a backup write the persons again, and name none.
-  "people.write": ({ names }) =>
-    names.length > 1 ? "changed the rights of {rest}" : "wrote the persons and their rights again",
-  "request.approve": "approved the request for {rest} in {environment} of {project}",
-  "request.reject": "rejected the request for {rest} in {environment} of {project}",
-  "data_key.rotate": "rotated the data key of {project}",
+  "people.write": ({ names = [] }) =>
+    names.length === 1 ? "wrote the persons| and their rights again" : "changed the rights| of {rest}",
+  "request.file": "asked| for {rest} in {environment} of {project}",
+  "request.approve": "approved the request| for {rest} in {environment} of {project}",
+  "request.reject": "rejected the request| for {rest} in {environment} of {project}",
+  "data_key.rotate": "rotated the data key| of {project}",
   "root_key.rotate": "rotated the root key",
-  "audit.prune": "deleted the audit from before {names}",
-  "audit.accept": "accepted a known loss in the audit: {first}",
+  "audit.prune": "deleted the audit| from before {names}",
+  "audit.accept": "accepted a known loss| in the audit: {first}",
   "audit.accept-restore": "accepted that the database was put back",
   restore: "restored a backup",
 };
 
 /** Its other names are the ranges of the addresses from which it may be used. */
 function created(type: string) {
-  return ({ names }: AuditRecord) => `created the ${type} {first}${names.length > 1 ? ", for use from {rest}" : ""}`;
+  return ({ names = [] }: DoneEntry) =>
+    `created the ${type}| {first}${names.length > 1 ? ", for use from {rest}" : ""}`;
 }

@@ -17,7 +17,11 @@ export function chainOf(database: Database): Chain {
       const acceptances: Acceptance[] = [];
       const prunes: string[] = [];
       const start = { lane: commandsLane, seq: 0 };
-      for await (const segment of segmentsByLane(database, { texts: [["audit.accept", "audit.prune"]] }, start)) {
+      for await (const segment of segmentsByLane(
+        database,
+        { having: [{ texts: ["audit.accept", "audit.prune"] }] },
+        start,
+      )) {
         for (const { action, names } of decodeEntries(segment) ?? []) {
           const [gap = "", ...seals] = names;
           const range = parseGap(gap);

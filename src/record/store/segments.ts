@@ -8,13 +8,18 @@ import { besideLeaves, leafNumber } from "./tree-end.ts";
 
 /** Which segments; an absent field matches all. */
 export type SegmentFilter = {
-  /** Lists of texts, such as ids of keys. A segment matches if it has at least one text of each list. One that ends in @ may go on. */
-  readonly texts?: readonly (readonly string[])[];
-  /** Texts that the names of what was read or changed have in them as JSON, in lower case. A segment matches all. */
-  readonly traces?: readonly string[] | undefined;
+  readonly having?: readonly Having[];
   /** Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
   readonly beforeAt?: number | undefined;
+};
+
+/** A segment matches if it has one of the texts, or all of the traces. */
+export type Having = {
+  /** Such as ids of keys. One that ends in @ may go on. */
+  readonly texts?: readonly string[];
+  /** Texts that the names of what was read or changed have in them as JSON, in lower case. */
+  readonly traces?: readonly string[];
 };
 
 /**
@@ -79,7 +84,7 @@ const pageSizeMax = 256;
 const pageLength = 256 * 1024;
 
 export function matching(database: Database, filter: SegmentFilter): SQL | undefined {
-  const { texts = [], traces = [], sinceAt, beforeAt } = filter;
+  const { having = [], sinceAt, beforeAt } = filter;
   const { auditSegments: s } = database.tables;
   const quoted = (text: string) => JSON.stringify(text).slice(0, text.endsWith("@") ? -1 : undefined);
   const occursIn = (text: string) => sql`${database.indexOf(s.texts, sql`${quoted(text)}`)} > 0`;
@@ -95,8 +100,10 @@ export function matching(database: Database, filter: SegmentFilter): SQL | undef
     return sql`${s.entries} like ${before} || '%' || ${escaped} || '%' || ${after} || '%' escape '\\'`;
   };
   return and(
-    ...texts.map((some) => or(...some.map(occursIn))),
-    ...traces.map(isInNames),
+    // Every segment has all of no traces.
+    ...having.map(({ texts = [], traces }) =>
+      traces?.length === 0 ? undefined : or(...texts.map(occursIn), traces && and(...traces.map(isInNames))),
+    ),
     sinceAt === undefined ? undefined : gte(s.at, sinceAt),
     beforeAt === undefined ? undefined : sql`${s.at} < ${beforeAt}`,
   );
