@@ -246,6 +246,16 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       expect([await value("NAME_8"), await value("NAME_9")]).toEqual(["pasted", "pasted"]);
     }, 60_000);
 
+    test("is said to be on its way while the answer takes long", async () => {
+      const page = await tab(ana.context, ana.at("variables/set?name=NAME_30"));
+      await page.evaluate(`
+        window.setTimeout = (run, ms) => void (ms === 1000 && run());
+        window.fetch = () => new Promise(() => {});`);
+      await page.type(field("value.staging"), "slow");
+      await press(page, "Save");
+      await page.waitForSelector(`xpath///*[@role="status"][. = "Saving …"]`);
+    });
+
     test("is shown with its length and what nobody sees, in a box, and copied with a word about it", async () => {
       await setVariables(w.admin, where, "staging", [{ name: "NAME_20", value: `${"pem\n".repeat(99)}\u202eabc\n` }]);
       const page = await tab(ana.context, ana.at("variables/item?name=NAME_20"));
