@@ -69,6 +69,13 @@ describeBoth("a key that is made on a page", (w) => {
     const { to = "", secret = "" } = await visitor.send("/keys", asked);
     w.secrets.add(secret);
     expect(await showKey(w.admin, to.replace("/keys/", ""))).toMatchObject({ projects: null, expiresAt: null });
+    // Its page begins with what it may do, and leaves out that it was not revoked.
+    const { html } = await visitor.page(to);
+    const facts = [...html.matchAll(/<dt>(.*?)<\/dt><dd>(.*?)<\/dd>/g)].map(([, fact, said]) => [fact, said]);
+    expect(facts.map(([fact]) => fact).join(", ")).toBe(
+      "Status, Projects, Environments, Resources, Surfaces, From, Expires, Last used, Created, Organization, Id",
+    );
+    expect(Object.fromEntries(facts)).toMatchObject({ Expires: "never", "Last used": "never" });
   });
   test("is not made without the page's script, which alone may have its text", async () => {
     const { org, visitor } = await furnish(w);

@@ -466,6 +466,14 @@ describeBoth("the first page", (w) => {
     expect(pages.slice(0, 2).map(asked)).toEqual([ids.toReversed(), ids.toReversed()] as never);
     for (const html of pages) expect(html).toContain('<span class="badge">3<span class="unseen"> open</span></span>');
     for (const html of pages.slice(0, 2)) expect(html.match(/ steers programs/g)).toHaveLength(1);
+    // A request begins with its reason, and says nothing of what has not happened.
+    const [, reason = "", facts = ""] = (await htmlOf(`/requests/${ids[0]}`)).split(/<blockquote>|<dl class="facts">/);
+    expect(reason).toContain("</blockquote>");
+    expect([...facts.matchAll(/<dt>(.*?)<\/dt>/g)].map(([, fact]) => fact)).toEqual(
+      "Status Project Environment Key Filed Expires Id".split(" "),
+    );
+    expect(facts).toContain(`<dt>Key</dt><dd><a href="/keys/${key.id}"><bdi>${key.name}</bdi></a></dd>`);
+    expect(facts).not.toContain('class="danger"');
     // Nothing waits for somebody who cannot decide, though they may see it and decide elsewhere.
     const [slug, rights] = [organization.slug, { projects: ["web"], environments: ["staging"] }];
     const ana = { issuer: "https://id.example", subject: `sees-${slug}` };

@@ -27,8 +27,9 @@ import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { auditActions, changeActions } from "../../kinds/people.ts";
+import { pick } from "../desk/outcome.ts";
 import { keyNames } from "../keys/keys.ts";
-import { RightsChanged } from "../persons/rights-words.tsx";
+import { changedLines } from "../persons/rights-words.tsx";
 import {
   type AuditFilter,
   type AuditRecord,
@@ -356,27 +357,20 @@ export async function entryPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const entry = await showAudit(admin, visit.param("entry"));
   const { actor, time } = entry;
-  const isOfRights = entry.action === "people.write";
-  const facts = drawnFacts(entry, await wholeColumns(admin), admin.now());
+  const done = ["TIME", "ACTOR", "ACTION", "WHERE", "NAMES", "ADDED", "CHANGED", "DELETED", "CANARIES"];
+  const how = ["TOKEN", "CLIENT", "USER AGENT", "REQUEST", "KEY", "ENTRY"];
+  const facts = drawnFacts(entry, pick(await wholeColumns(admin), ...done, ...how), admin.now());
   const names = saidNames(entry, await keyNames(admin)).map((name) => <Name>{name}</Name>);
   const said = {
     Action: [<Deed entry={entry} />, " ", <code>{entry.action}</code>],
     Names: names.length > 0 && joined(names),
+    ...(entry.action === "people.write" && rightsIn(entry)),
   };
   const isProved = !isDamaged(entry) && time < ((await provedUntil(admin)) ?? 0);
   const main = (
     <>
       {isDamaged(entry) && <DamagedEntry />}
-      <Facts
-        facts={{
-          ...facts,
-          Time: <Moment at={time} />,
-          ...said,
-          ...{ Org: null, Count: null },
-          ...(isOfRights && { Added: null, Deleted: null }),
-        }}
-      />
-      {isOfRights && <RightsChanged names={{ added: [], changed: [], deleted: [], ...entry }} name="" />}
+      <Facts facts={{ ...facts, Time: <Moment at={time} />, ...said }} />
       {isProved && <LoneLink to={`/audit/proof/${encodeURIComponent(nameOf(entry))}`}>Its proof, as a file</LoneLink>}
       {!isProved && !isDamaged(entry) && <p class="quiet">It can be proved when the notary has taken it in.</p>}
       {actor.type !== "person" && visit.may("see", "keys") && (
@@ -386,6 +380,15 @@ export async function entryPage(visit: Visit): Promise<Answer> {
     </>
   );
   return { title: "An entry of the audit", main };
+}
+
+/** The rights that it added and deleted. Whose they are is said if it changed those of several persons. */
+function rightsIn({ names: [, name = "", ...others], added = [], deleted = [] }: AuditRecord) {
+  const words = (lines: readonly string[]) => {
+    const said = changedLines(lines, others.length === 0 ? name : "");
+    return said.length > 0 && joined(said, "; ");
+  };
+  return { Added: words(added), Deleted: words(deleted) };
 }
 
 /** The proof of one entry, as `keyhole audit prove` writes it. */

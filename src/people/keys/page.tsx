@@ -7,6 +7,7 @@ import { drawn, drawnFacts } from "../../dashboard/parts/drawn.tsx";
 import { PagedTable } from "../../dashboard/parts/paged.tsx";
 import {
   Actions,
+  Ago,
   type Cells,
   Change,
   Chips,
@@ -125,7 +126,12 @@ export async function keyPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const record = await showKey(admin, visit.param("id"));
   const now = admin.now();
-  const facts = drawnFacts(record, { ...grantColumns, ...(record.terms && termColumns) }, now);
+  const columns = {
+    ...pick(grantColumns, "STATUS", "PROJECTS", "ENVIRONMENTS", "RESOURCES", "SURFACES", "FROM"),
+    ...(record.terms && termColumns),
+    ...pick(grantColumns, "EXPIRES", "LAST USED", "CREATED", "REVOKED", "RATE", "ORG", "ID"),
+  };
+  const facts = drawnFacts(record, columns, now);
   const uses = record.surfaces.map((surface) => <Prose>{usesOf[surface]}</Prose>);
   const main = (
     <>
@@ -143,6 +149,9 @@ export async function keyPage(visit: Visit): Promise<Answer> {
         facts={{
           ...facts,
           Surfaces: joined(uses, "; "),
+          Expires: <Ago at={record.expiresAt} now={now} />,
+          "Last used": <Ago at={record.lastUsedAt} now={now} />,
+          ...(record.rate === 1 && { Rate: null }),
         }}
       />
       {visit.may("audit") && <LoneLink to={`/keys/${record.id}/read`}>All names that it read: what to rotate</LoneLink>}

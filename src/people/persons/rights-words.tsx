@@ -35,13 +35,12 @@ export function standing(name: string, held: readonly RightsInPlace[], rows: rea
       }),
     ),
   );
-  const isSaid = ({ places: [where = ""], rights: [right], environments: [environment] }: Alike) =>
-    recorded.some(
-      (one) =>
-        [where, where.replace(/\/.*/, "/*")].includes(one.places[0] ?? "") &&
-        one.rights[0] === right &&
-        one.environments[0] === environment,
-    );
+  const unitOf = (where: string, { rights, environments }: Alike) => [where, rights, environments].join();
+  const said = new Set(recorded.map((one) => unitOf(one.places[0] ?? "", one)));
+  const isSaid = (one: Alike) => {
+    const [where = ""] = one.places;
+    return [where, where.replace(/\/.*/, "/*")].some((place) => said.has(unitOf(place, one)));
+  };
   return together([...recorded, ...found.filter((one) => !isSaid(one))]);
 }
 

@@ -6,12 +6,10 @@ import { carryOut, requireShown, typedIn } from "../../dashboard/parts/carry-out
 import { drawn, drawnFacts } from "../../dashboard/parts/drawn.tsx";
 import { PagedTable } from "../../dashboard/parts/paged.tsx";
 import {
-  Ago,
   type Cells,
   Change,
   Facts,
   Field,
-  LoneLink,
   Name,
   NameAgain,
   Named,
@@ -62,32 +60,33 @@ export async function requestPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const request = await showRequest(admin, visit.param("id"));
   const now = admin.now();
-  // What a machine says is apart, and said to be its words.
-  const { NAME: _, REASON: __, ...facts } = allDetails;
+  const { status, name, reason, keyId, keyName, keyStatus } = request;
+  const ends = ["pending", "expired"].includes(status) ? ["EXPIRES"] : [];
+  const decided = ["DECIDED", "DECIDED BY", "ANSWER"];
+  const columns = pick(allDetails, "STATUS", "PROJECT", "ENVIRONMENT", "KEY", "FILED", ...ends, ...decided, "ID");
+  const toKey = keyName !== null && visit.may("see", "keys") ? `/keys/${keyId}` : undefined;
+  const key = [<Word to={toKey}>{keyName ?? keyId}</Word>, keyStatus !== "active" && ` (${keyStatus})`];
   const main = (
     <>
-      <Facts facts={drawnFacts(request, facts, now)} />
-      {request.keyName !== null && visit.may("see", "keys") && (
-        <LoneLink to={`/keys/${request.keyId}`}>The key that asks</LoneLink>
-      )}
-      <Warnings items={requestWarnings(request)} />
       <section>
         <h2>The reason, in the machine's words</h2>
         <blockquote>
-          <Word>{request.reason}</Word>
+          <Word>{reason}</Word>
         </blockquote>
       </section>
-      {isPending(request) && visit.may("decide") && <Decision request={request} now={now} />}
+      <Warnings items={requestWarnings(request)} />
+      <Facts facts={{ ...drawnFacts(request, columns, now), Key: key }} />
+      {isPending(request) && visit.may("decide") && <Decision request={request} />}
     </>
   );
-  return { title: `Request for ${request.name}`, heading: <Name>{request.name}</Name>, main };
+  return { title: `Request for ${name}`, heading: <Name>{name}</Name>, main };
 }
 
-function Decision({ request, now }: { readonly request: RequestRecord; readonly now: number }) {
-  const { id, name, environment, expiresAt } = request;
+function Decision({ request }: { readonly request: RequestRecord }) {
+  const { id, name, environment } = request;
   const hidden = seenRequest(request);
   return (
-    <>
+    <div class="cards">
       <section>
         <h2>Approve it with a value</h2>
         <Change action={`/requests/${id}/approve`} button="Approve" hidden={hidden}>
@@ -101,9 +100,9 @@ function Decision({ request, now }: { readonly request: RequestRecord; readonly 
           {environment === "production" && <NameAgain name={name} what="name of the variable" />}
         </Change>
       </section>
-      <section class="danger">
+      <section>
         <h2>Reject it</h2>
-        <Change action={`/requests/${id}/reject`} button="Reject" danger hidden={hidden}>
+        <Change action={`/requests/${id}/reject`} button="Reject" quiet hidden={hidden}>
           <Field
             name="reason"
             label="Reason"
@@ -113,10 +112,7 @@ function Decision({ request, now }: { readonly request: RequestRecord; readonly 
           />
         </Change>
       </section>
-      <p class="quiet">
-        Without an answer it expires <Ago at={expiresAt} now={now} />.
-      </p>
-    </>
+    </div>
   );
 }
 
