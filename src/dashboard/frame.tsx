@@ -249,7 +249,7 @@ const sections = [
 ] as const;
 
 function ProjectTabs({ where, tab }: { readonly where: string; readonly tab: string }) {
-  const tabs = [...everyKind.map(({ kind }) => kind), "history", "access"];
+  const tabs = [...everyKind.map(({ kind }) => kind), "history", "access", "run"];
   return (
     <nav class="tabs" aria-label={`Project ${where}`}>
       <strong>

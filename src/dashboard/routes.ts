@@ -8,6 +8,7 @@ import { makeKey, newKeyPage, rotateShown } from "../people/keys/new-key.tsx";
 import { create, revoke, rotate } from "../people/keys/operations.ts";
 import { keyPage, keysPage, revokeNamed } from "../people/keys/page.tsx";
 import { readPage } from "../people/keys/read-page.tsx";
+import { runPage } from "../people/keys/run-page.tsx";
 import { mePage } from "../people/persons/me.tsx";
 import { grant } from "../people/persons/operations.ts";
 import { personPage, personsPage } from "../people/persons/page.tsx";
@@ -81,6 +82,7 @@ export const routes: readonly Route[] = [
   { method: "POST", path: "/keys", rights: rightsOf(create), isSecret: true, answer: makeKey },
   { method: "POST", path: "/keys/:id/rotate", rights: rightsOf(rotate), isSecret: true, answer: rotateShown },
   { method: "GET", path: "/p/:org/:project/access", rights: ["see"], answer: accessPage },
+  { method: "GET", path: "/p/:org/:project/run", rights: ["see"], answer: runPage },
   { method: "GET", path: "/persons", rights: rightsOf(grant), answer: personsPage },
   { method: "GET", path: "/persons/:name", rights: ["see", "grant"], answer: personPage },
   { method: "POST", path: "/persons/:name/rights", rights: rightsOf(grant), answer: changePerson },

@@ -1,8 +1,15 @@
 import { afterAll, expect, test } from "bun:test";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import axe from "axe-core";
 import { allOfRole, type Opened, openDashboard, spokenText } from "../support/browser.ts";
+import { newFolder } from "../support/folder.ts";
+import { binary } from "../support/keyhole.ts";
+import { makeBin } from "../support/page.ts";
 import { withPrograms } from "../support/programs.ts";
 import { siteOf } from "../support/server.ts";
+
+type Pod = { readonly command: readonly string[]; readonly env: readonly { readonly value: string }[] };
 
 /* The search of everything, as people use it. */
 
@@ -153,6 +160,46 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
     await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
     expect(await opened()).toBe("/p/acme/billing/variables/promote");
   });
+
+  test("the page that says how to run it prints lines that do, for everybody who may see the project", async () => {
+    const server = await site.serve();
+    const { key } = await site.key("--project", "web", "--env", "staging");
+    await visit("/p/acme/web/history");
+    await Promise.all([page.waitForNavigation(), page.click("nav a[href$='/run']")]);
+    await Promise.all([page.waitForNavigation(), page.click("nav.chips a[href$='=staging']")]);
+    const printed = await page.$$eval("main pre", (all) => all.map((one) => one.textContent ?? ""));
+    const [program = "", file = "", job = "", compose = "", pod = ""] = printed;
+    const folder = newFolder();
+    writeFileSync(join(folder, "web.key"), key, { mode: 0o600 });
+    for (const name of ["start", "deploy.sh"]) {
+      writeFileSync(join(folder, name), '#!/bin/sh\necho "$WAREHOUSE_URL"\n', { mode: 0o700 });
+    }
+    const env = { PATH: makeBin(folder), HOME: folder };
+    symlinkSync(binary, join(env.PATH, "keyhole"));
+    const ran = async (lines: string) => {
+      const script = lines.replace("https://keyhole.example", server.origin);
+      const child = Bun.spawn(["/bin/sh", "-ec", script], { cwd: folder, env, stdout: "pipe", stderr: "pipe" });
+      return [await child.stdout.text(), await child.stderr.text(), await child.exited];
+    };
+    const value = "canary-of-find\n";
+    expect(await ran(program)).toEqual([value, "", 0]);
+    // As the page of a new key has it.
+    const typed = program.replace("_FILE=web.key", `=${key}`);
+    expect(await ran(typed)).toEqual([value, "", 0]);
+    expect((await ran(file))[2]).toBe(0);
+    expect(readFileSync(join(folder, "web.env"), "utf8")).toContain("WAREHOUSE_URL=canary-of-find");
+    expect(await ran(`export KEYHOLE_API_KEY_FILE=web.key\n${job}`)).toEqual([value, "", 0]);
+    const options = { project: "web", env: "staging", wait: "60s" };
+    expect(Bun.YAML.parse(compose)).toMatchObject({
+      services: { secrets: { provider: { type: "keyhole", options } } },
+    });
+    const [{ command, env: set }] = (Bun.YAML.parse(pod) as { spec: { containers: [Pod] } }).spec.containers;
+    expect([command.slice(0, 2), set.map(({ value }) => value).slice(2)]).toEqual([
+      ["keyhole", "run"],
+      ["web", "staging"],
+    ]);
+    await server.stop();
+  }, 60_000);
 
   test.each([1280, 640, 390])("what is offered lies over the page at %i px, and axe finds nothing", async (width) => {
     await page.setViewport({ width, height: 900 });

@@ -37,6 +37,7 @@ import { grantLine } from "./credentials.ts";
 import { usesOf } from "./key-words.ts";
 import { type KeyRecord, showKey } from "./keys.ts";
 import { create, rotate, seenKey } from "./operations.ts";
+import { exampleUrl, runLine, settingsLine } from "./run-page.tsx";
 
 /** How long a new key may live, as commands say it. */
 const lifetimes: Readonly<Record<string, string | undefined>> = {
@@ -275,9 +276,9 @@ function linesWith(key: string, record: Pick<KeyRecord, "surfaces" | "resources"
   if (!mayRun && !isForAgents) return undefined;
   const [project = "PROJECT"] = record.projects ?? [];
   const [environment = environments[0]] = record.environments ?? [];
-  const program = mayRun ? `keyhole run -p ${project} -e ${environment} -- ./start` : "keyhole mcp";
-  const lines = `export KEYHOLE_URL=https://keyhole.example KEYHOLE_API_KEY=${key}\n${program}`;
-  const places = ["your server's address in place of https://keyhole.example"];
+  const program = mayRun ? runLine(project, environment) : "keyhole mcp";
+  const lines = `${settingsLine(`KEYHOLE_API_KEY=${key}`)}\n${program}`;
+  const places = [`your server's address in place of ${exampleUrl}`];
   if (mayRun && record.projects === null) places.push("a project in place of PROJECT");
   if (mayRun) places.push("your program in place of ./start");
   return { words: `To use it, put ${joined(places)}:`, lines };

@@ -87,7 +87,7 @@ function deedsFor(visit: Visit, part: string, { projects }: SearchResult, lately
     const called = name.toLowerCase().split(" ");
     return words.filter((word) => word.length < 2 || !called.some((one) => one.startsWith(word)));
   };
-  const pages = [...everyKind.map(({ kind }) => kind), "history", "access"];
+  const pages = [...everyKind.map(({ kind }) => kind), "history", "access", "run"];
   const pagesOf = (where: string) =>
     pages.map((page) => [`${page[0]?.toUpperCase()}${page.slice(1)}`, projectPagePath(where, page)] as const);
   const writingsOf = (where: string) => everyKind.flatMap(({ kind }) => Object.entries(actionsOf(visit, where, kind)));
