@@ -149,12 +149,16 @@ describeBoth("the grid of somebody who may not see or compare everything", (w) =
     }
   });
 
-  test("offers no copy of what pages do not show", async () => {
+  test("offers no copy of what pages do not show, and no first thing to do", async () => {
     const { where } = await w.place({
       slug: "tls",
       files: [{ path: "tls/key.pem", name: "key", content: "canary-9", environments: ["staging"] }],
     });
-    expect((await (await visitorOf(w)).page(`/p/${where}/files`)).html).not.toContain("data-copy");
+    const { html } = await (await visitorOf(w)).page(`/p/${where}/files`);
+    expect(html).not.toContain("data-copy");
+    // Nothing on that page is what people come for.
+    expect(html).toContain('<a class="button quiet" href');
+    expect(html).not.toContain('<a class="button" href');
   });
 });
 

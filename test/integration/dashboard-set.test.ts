@@ -111,6 +111,12 @@ describeBoth("the page that sets a variable", (w) => {
     const { html } = await visitor.page(at("variables/set?name=OLD"));
     expect(html.match(/An empty field keeps the stored value/g)).toHaveLength(2);
     expect(html.match(/There is none yet/g)).toHaveLength(1);
+    const order = ['name="value.production"', 'name="show"', "<summary>More", 'name="empty"'].map((one) =>
+      html.indexOf(one),
+    );
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+    const { html: account } = await visitor.page(at("accounts/set?name=stripe"));
+    expect(account).toContain("in all of staging and production, also where they differ");
     for (const environment of environments) expect(html).toContain(`<label for="value-${environment}">`);
     expect(html.match(/<textarea[^>]* name="value[^>]*><\/textarea>/g)).toHaveLength(3);
     const fresh = await visitor.page(at("variables/set?name=NEVER"));

@@ -34,6 +34,7 @@ import {
   Operators,
   Prose,
   ShellLines,
+  ShowTyped,
   SignInAgain,
   Steers,
   Table,
@@ -225,6 +226,7 @@ export function partsPage(now: number): Shown {
             <Boxes legend="Environments" name="environments" options={environments} checked={["staging"]} />
             <Boxes legend="Others" name="others" options={["a", "b"]} words={{ a: "with `code`", b: "without" }} />
             <Box name="box">A box</Box>
+            <ShowTyped />
             <MachinesOnly />
             <NameAgain name="NAME" what="name" />
           </Change>

@@ -615,6 +615,11 @@ export function Box(props: {
   );
 }
 
+/** The box that shows the values that are typed in its form. */
+export function ShowTyped() {
+  return <Box name="show">Show what is typed</Box>;
+}
+
 /** The box for a new item that no person is to read. */
 export function MachinesOnly() {
   return <Box name="machinesOnly">What is written here is for machines only until it is deleted: {whoStillReads}</Box>;

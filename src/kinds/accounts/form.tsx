@@ -4,7 +4,7 @@ import { Refused } from "../../core/refused.ts";
 import { joined } from "../../core/words/text.ts";
 import { carryOut, typedIn } from "../../dashboard/parts/carry-out.ts";
 import type { ItemChange, ItemForm, Parts, StoredItem } from "../../dashboard/parts/kind-pages.ts";
-import { Box, Env, Field, MachinesOnly, Name } from "../../dashboard/parts/parts.tsx";
+import { Box, Env, Field, MachinesOnly, Name, ShowTyped } from "../../dashboard/parts/parts.tsx";
 import { type Form, inField, type Visit } from "../../dashboard/parts/visit.ts";
 import { displayName } from "../../people/desk/validate.ts";
 import type { AccountEntry } from "./entry.ts";
@@ -23,9 +23,14 @@ export const form: ItemForm<AccountEntry> = {
     <>
       <h2>Fields</h2>
       <Rows shown={shown} parts={parts} />
+      <p>
+        <ShowTyped />
+      </p>
       {alikeIn(shown, entries).length > 1 && (
         <p>
-          <Box name="same">Write what I type in one environment in all of {joined(alikeIn(shown, entries))}</Box>
+          <Box name="same">
+            Write what I type in one environment in all of {joined(alikeIn(shown, entries))}, also where they differ
+          </Box>
         </p>
       )}
       {entries.size + unseen.length === 0 && <MachinesOnly />}
@@ -47,7 +52,7 @@ function Rows({ shown, parts }: { readonly shown: readonly Environment[]; readon
   const rows = Array.from({ length: Math.max(fieldsMax, stored.length) }, (_, row) => {
     const name = stored[row];
     return (
-      <fieldset class="row">
+      <fieldset>
         <legend class={name === undefined ? "unseen" : undefined}>
           {name === undefined ? `Field ${row + 1}` : <Name>{name}</Name>}
         </legend>
@@ -56,26 +61,28 @@ function Rows({ shown, parts }: { readonly shown: readonly Environment[]; readon
         ) : (
           ["stored", "field"].map((what) => <input type="hidden" name={what} value={name} />)
         )}
-        {shown.map((environment) => {
-          const isThere = name !== undefined && parts.get(environment)?.includes(name);
-          const isMissing = name !== undefined && parts.has(environment) && !isThere;
-          return (
-            <div>
-              <Field
-                id={`value-${row}-${environment}`}
-                name={`value.${environment}`}
-                label={[isThere ? "New value in " : "Value in ", <Env value={environment} />]}
-                {...(isMissing && { help: "There is none yet." })}
-                rows={1}
-              />
-              {isThere && (
-                <Box name={`remove.${environment}`} value={name}>
-                  Remove it
-                </Box>
-              )}
-            </div>
-          );
-        })}
+        <div class="row">
+          {shown.map((environment) => {
+            const isThere = name !== undefined && parts.get(environment)?.includes(name);
+            const isMissing = name !== undefined && parts.has(environment) && !isThere;
+            return (
+              <div>
+                <Field
+                  id={`value-${row}-${environment}`}
+                  name={`value.${environment}`}
+                  label={[isThere ? "New value in " : "Value in ", <Env value={environment} />]}
+                  {...(isMissing && { help: "There is none yet." })}
+                  rows={1}
+                />
+                {isThere && (
+                  <Box name={`remove.${environment}`} value={name}>
+                    Remove it
+                  </Box>
+                )}
+              </div>
+            );
+          })}
+        </div>
       </fieldset>
     );
   });

@@ -4,7 +4,7 @@ import { Refused } from "../../core/refused.ts";
 import { isDay } from "../../core/words/times.ts";
 import { carryOut, typedIn } from "../../dashboard/parts/carry-out.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../dashboard/parts/kind-pages.ts";
-import { Ago, Box, Env, Field, MachinesOnly } from "../../dashboard/parts/parts.tsx";
+import { Ago, Box, Boxes, Env, Field, MachinesOnly, ShowTyped } from "../../dashboard/parts/parts.tsx";
 import { projectPagePath } from "../../dashboard/parts/paths.ts";
 import type { Done } from "../../dashboard/parts/route.ts";
 import { type Form, inField, type Visit } from "../../dashboard/parts/visit.ts";
@@ -38,15 +38,16 @@ export const form: ItemForm<VariableEntry> = {
                 help={`An empty field ${empty}.`}
                 rows={3}
               />
-              <Box name="empty" value={environment}>
-                Set it to the empty value
-              </Box>
             </fieldset>
           );
         })}
       </div>
+      <p>
+        <ShowTyped />
+      </p>
       <details>
-        <summary>More: a day to rotate by, a canary, for machines only</summary>
+        <summary>More: an empty value, a day to rotate by, a canary, for machines only</summary>
+        <Boxes legend="Set it to the empty value in" name="empty" options={shown} />
         <DayFields entries={[...entries.values()]} now={now} />
         <Box name="canary">What is written here is a canary: every use of it is on record, until it is deleted</Box>
         <MachinesOnly />

@@ -18,6 +18,7 @@ import {
   environmentColumns,
   Name,
   NameAgain,
+  ShowTyped,
   SignInAgain,
   Table,
   thereClass,
@@ -68,7 +69,7 @@ export async function gridPage(visit: Visit, isAsked = false): Promise<Answer> {
   const written = visit.reached(project, "write");
   const mayWrite = written.length > 0;
   const editable = kindPages[kind]?.isEditedInRows ? written.filter((one) => seen.includes(one)) : [];
-  const { Several } = (mayWrite && kindPages[kind]) || {};
+  const { Several, form } = (mayWrite && kindPages[kind]) || {};
   const actions = {
     ...actionsOf(visit, where, kind),
     ...(Several && rows.length > 0 && { "Choose several": path(only, "yes") }),
@@ -90,7 +91,7 @@ export async function gridPage(visit: Visit, isAsked = false): Promise<Answer> {
           : [`${chosen.words}: nothing. `, <a href={path()}>Show all</a>]
       }
       filter={kind}
-      tools={isChosen ? <ChooseAll name="names" /> : mayWrite && <Actions items={actions} />}
+      tools={isChosen ? <ChooseAll name="names" /> : mayWrite && <Actions items={actions} quiet={!form} />}
       isLong
     />
   );
@@ -135,7 +136,7 @@ export async function gridPage(visit: Visit, isAsked = false): Promise<Answer> {
           first={
             <>
               {editable.includes("production") && <NameAgain name={where} what="name of the project" />}
-              <Box name="show">Show what is typed</Box>
+              <ShowTyped />
             </>
           }
         >

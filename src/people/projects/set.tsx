@@ -4,7 +4,7 @@ import { type Remarks, remarkNames } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { joined } from "../../core/words/text.ts";
 import type { ItemChange, ItemForm, StoredItem } from "../../dashboard/parts/kind-pages.ts";
-import { Ago, Box, Boxes, Change, Field, Name, NameAgain, NewName } from "../../dashboard/parts/parts.tsx";
+import { Ago, Boxes, Change, Field, Name, NameAgain, NewName } from "../../dashboard/parts/parts.tsx";
 import { projectPagePath } from "../../dashboard/parts/paths.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import { inField, type Visit } from "../../dashboard/parts/visit.ts";
@@ -46,9 +46,6 @@ export async function setPage(visit: Visit): Promise<Answer> {
       <Change action={projectPagePath(where, `${kind}/set`)} button="Save" hidden={hidden}>
         {name === undefined && <NewName asked={asked} help={form.nameHelp} />}
         {form.fields(item, admin.now(), parts)}
-        <p>
-          <Box name="show">Show what is typed</Box>
-        </p>
         {remarkNames.map((one) => (
           <RemarkField name={one} text={saidInAll(item.entries.values(), one)} />
         ))}
