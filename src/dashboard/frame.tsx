@@ -48,7 +48,8 @@ export function pageOf({ title, heading, beside, main }: Shown, reader: Reader):
       {first === "p" && hasSomewhere(reader.rights, "see") && (
         <ProjectTabs where={`${org}/${project}`} tab={tab === "undo" ? "history" : tab} />
       )}
-      <div class="title">
+      {/* Whoever skips to the page has passed the tabs of the project, too. */}
+      <div class="title" id="main" tabIndex={-1}>
         <h1>{heading ?? visible(title)}</h1>
         {beside}
       </div>
@@ -96,9 +97,7 @@ function framed(title: string, main: VNode, { actor, rights, path, pending = 0, 
           </button>
         </form>
       </header>
-      <main id="main" tabIndex={-1}>
-        {main}
-      </main>
+      <main>{main}</main>
     </>
   );
   return { title, body };
@@ -206,7 +205,7 @@ export function commandsToAsk(identity: Identity, name: string | undefined, righ
 /** A page for a person who may not see any other. */
 function outside(title: string, content: VNode, refusal?: string, onTo?: string): Page {
   const body = (
-    <main id="main" class="locked">
+    <main class="locked">
       <h1>Keyhole</h1>
       {content}
       <p role="alert" class="refusal">
@@ -221,7 +220,9 @@ function outside(title: string, content: VNode, refusal?: string, onTo?: string)
 export function refusalPage(title: string, message: string, reader?: Reader, again?: string): Page {
   const main = (
     <>
-      <h1>{title}</h1>
+      <h1 id="main" tabIndex={-1}>
+        {title}
+      </h1>
       <p>
         <Prose>{message}</Prose>
       </p>
@@ -235,7 +236,7 @@ export function refusalPage(title: string, message: string, reader?: Reader, aga
       <LoneLink to="/">Back to the first page</LoneLink>
     </>
   );
-  return reader === undefined ? { title, body: <main id="main">{main}</main> } : framed(title, main, reader);
+  return reader === undefined ? { title, body: <main>{main}</main> } : framed(title, main, reader);
 }
 
 /** The navigation: path, label, and rights. Any one of the rights shows it, as in the table of routes. */

@@ -83,7 +83,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
       {said.map(
         ([, text]) =>
           text && (
-            <p class="said">
+            <p class="note">
               <Word>{text}</Word>
             </p>
           ),
