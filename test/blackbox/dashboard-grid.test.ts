@@ -110,6 +110,8 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
       const edit = await page.waitForSelector("[aria-label='Edit SAME here']");
       await (isPhone ? edit?.tap() : page.keyboard.press("Enter"));
       expect(await focused()).toBe(label("development"));
+      await page.keyboard.press("Tab");
+      expect(await focused()).toBe(label("staging"));
       const placeholders = await page.$$eval("td textarea", (all) => all.map((one) => one.placeholder));
       expect([placeholders, await isSaveThere()]).toEqual([["none yet", "unchanged", "unchanged"], true]);
       await page.keyboard.press("Escape");

@@ -131,7 +131,8 @@ for (const table of every("table", ".long")) {
   const offer = (/** @type {Event} */ event) => {
     const { target } = event;
     const row = target instanceof Element ? target.closest("tbody tr") : null;
-    if (!(row instanceof HTMLTableRowElement) || row.querySelector(".offered")) return;
+    // Between the fields of a row, Tab meets no button.
+    if (!(row instanceof HTMLTableRowElement) || row.querySelector(".offered, textarea")) return;
     for (const button of every("button", ".offered", table)) {
       if (!button.closest("tr")?.matches(":hover, :focus-within")) button.remove();
     }
@@ -143,10 +144,10 @@ for (const table of every("table", ".long")) {
       cell.append(button);
       return button;
     };
-    if (editing && !row.querySelector("textarea")) {
+    if (editing) {
       const button = put(row.cells[0], { type: "button", textContent: "Edit", ariaLabel: `Edit ${name} here` });
       button.addEventListener("click", () => {
-        button.remove();
+        for (const one of every("button", ".offered", row)) one.remove();
         edit(row, name);
       });
     }
@@ -174,7 +175,7 @@ for (const table of every("table", ".long")) {
       field.spellcheck = false;
       field.addEventListener("keydown", ({ key }) => {
         if (key !== "Escape" || fields.some(({ value }) => value !== "")) return;
-        for (const one of [...fields, ...every("button", ".offered", row)]) one.remove();
+        for (const one of fields) one.remove();
         every("a", "", row)[0].focus();
       });
       cell.append(field);
