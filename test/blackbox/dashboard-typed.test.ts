@@ -246,6 +246,20 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       expect([await value("NAME_8"), await value("NAME_9")]).toEqual(["pasted", "pasted"]);
     }, 60_000);
 
+    test("is selected where it is wrong, at the first line of a text that is refused", async () => {
+      const page = await tab(ana.context, ana.at("variables/paste"));
+      const lines = Array.from({ length: 60 }, (_, at) => (at === 12 || at === 40 ? `NO LINE ${at}` : `NAME_${at}=x`));
+      await page.$eval(field("text"), (one, text) => Object.assign(one, { value: text }), lines.join("\n"));
+      await press(page, "See what it would do in staging");
+      await said(page, "line 41: ");
+      const seen = await page.evaluate(`(() => {
+        const { value, selectionStart, selectionEnd, scrollTop, clientHeight, scrollHeight } = document.activeElement;
+        const y = (scrollHeight * 12.5) / 60 - scrollTop;
+        return [value.slice(selectionStart, selectionEnd), y > 0 && y < clientHeight];
+      })()`);
+      expect(seen).toEqual(["NO LINE 12", true]);
+    });
+
     test("is said to be on its way while the answer takes long", async () => {
       const page = await tab(ana.context, ana.at("variables/set?name=NAME_30"));
       await page.evaluate(`
