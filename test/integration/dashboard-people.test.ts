@@ -88,7 +88,7 @@ describeBoth("the page of people", (w) => {
     const [entry] = await listAudit(w.admin, { actions: ["people.write"], limit: 2 });
     const entries = [entry?.lane, entry?.seq].join(":");
     expect(await textOf(`/audit/entry/${entries}`)).toContain(
-      `Added${slug}/web, ${slug}/api: ● reads, everywhereEntry`,
+      `Changedadded ${slug}/web, ${slug}/api: ● reads, everywhereEntry`,
     );
     // A group is in no group.
     expect(await textOf(`/persons/${leads}`)).not.toContain("Rights of groups");

@@ -29,7 +29,7 @@ import { everyKind } from "../../kinds/kind.ts";
 import { auditActions, changeActions } from "../../kinds/people.ts";
 import { pick } from "../desk/outcome.ts";
 import { keyNames } from "../keys/keys.ts";
-import { changedLines } from "../persons/rights-words.tsx";
+import { RightsChanged } from "../persons/rights-words.tsx";
 import {
   type AuditFilter,
   type AuditRecord,
@@ -356,7 +356,9 @@ function saidNames({ names, action }: AuditRecord, keys: ReadonlyMap<string, str
 export async function entryPage(visit: Visit): Promise<Answer> {
   const { admin } = visit;
   const entry = await showAudit(admin, visit.param("entry"));
-  const { actor, time } = entry;
+  const { actor, time, added = [], changed = [], deleted = [] } = entry;
+  const [, name = "", ...others] = entry.names;
+  const touched = { added, changed, deleted };
   const done = ["TIME", "ACTOR", "ACTION", "WHERE", "NAMES", "ADDED", "CHANGED", "DELETED", "CANARIES"];
   const how = ["TOKEN", "CLIENT", "USER AGENT", "REQUEST", "KEY", "ENTRY"];
   const facts = drawnFacts(entry, pick(await wholeColumns(admin), ...done, ...how), admin.now());
@@ -364,7 +366,14 @@ export async function entryPage(visit: Visit): Promise<Answer> {
   const said = {
     Action: [<Deed entry={entry} />, " ", <code>{entry.action}</code>],
     Names: names.length > 0 && joined(names),
-    ...(entry.action === "people.write" && rightsIn(entry)),
+    // Whose rights they are is said if it changed those of several persons.
+    ...(entry.action === "people.write" && {
+      Added: null,
+      Deleted: null,
+      Changed: added.length + deleted.length > 0 && (
+        <RightsChanged names={touched} name={others.length === 0 ? name : ""} />
+      ),
+    }),
   };
   const isProved = !isDamaged(entry) && time < ((await provedUntil(admin)) ?? 0);
   const main = (
@@ -380,15 +389,6 @@ export async function entryPage(visit: Visit): Promise<Answer> {
     </>
   );
   return { title: "An entry of the audit", main };
-}
-
-/** The rights that it added and deleted. Whose they are is said if it changed those of several persons. */
-function rightsIn({ names: [, name = "", ...others], added = [], deleted = [] }: AuditRecord) {
-  const words = (lines: readonly string[]) => {
-    const said = changedLines(lines, others.length === 0 ? name : "");
-    return said.length > 0 && joined(said, "; ");
-  };
-  return { Added: words(added), Deleted: words(deleted) };
 }
 
 /** The proof of one entry, as `keyhole audit prove` writes it. */

@@ -4,7 +4,6 @@ import { drawnFacts } from "../../dashboard/parts/drawn.tsx";
 import { Facts } from "../../dashboard/parts/parts.tsx";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
-import { pick } from "../desk/outcome.ts";
 import { ownColumns } from "./operations.ts";
 import { ownRights } from "./persons.ts";
 import { linesOf, RightsInWords, RightsList, standing } from "./rights-words.tsx";
@@ -12,16 +11,13 @@ import { linesOf, RightsInWords, RightsList, standing } from "./rights-words.tsx
 /** Who is signed in, and what they may do. */
 export async function mePage({ admin }: Visit): Promise<Answer> {
   const own = await ownRights(admin);
-  const facts = (...headings: string[]) => (
-    <Facts facts={drawnFacts(own, pick(ownColumns, ...headings), admin.now())} />
-  );
+  const facts = drawnFacts(own, ownColumns, admin.now());
   const main =
     own.rights === "operator" ? (
-      facts("NAME", "RIGHTS")
+      <Facts facts={facts} />
     ) : (
       <>
-        {facts("NAME")}
-        <RightsList lines={linesOf(standing(own.name, own.rights), own.name)} none="None yet." />
+        <Facts facts={{ ...facts, Rights: <RightsList lines={linesOf(standing(own.name, own.rights), own.name)} /> }} />
         <RightsInWords />
         <p class="quiet">Operators give and take rights, and so do persons with the right grant.</p>
       </>

@@ -121,24 +121,18 @@ function isGroup({ signIn }: PersonRecord): boolean {
 async function Groups(visit: Visit, record: PersonRecord | undefined) {
   const all = record === undefined ? [] : await listPersons(visit.admin);
   const groups = all.filter((one) => isGroup(one) && one.organization === record?.organization);
+  const where =
+    groups.length === 0 ? " The Access of a project lists its groups." : ` ${record?.organization} has these:`;
   return (
     <>
-      <p class="quiet">
-        Rights of groups are not here: who is in a group is known at sign-in.
-        {groups.length === 0 && " The Access of a project lists its groups."}
-      </p>
-      {groups.length > 0 && (
-        <Listed
-          title={`The groups of ${record?.organization}`}
-          none=""
-          items={new Cut(groups).map(({ name, rights }) => (
-            <>
-              <Word to={personPath(name)}>{name}</Word> · {joined(linesOf(standing(name, rights), name), "; ")}
-            </>
-          ))}
-          more=""
-        />
-      )}
+      <p class="quiet">Rights of groups are not here: who is in a group is known at sign-in.{where}</p>
+      <RightsList
+        lines={groups.map(({ name, rights }) => (
+          <>
+            <Word to={personPath(name)}>{name}</Word> · {joined(linesOf(standing(name, rights), name), "; ")}
+          </>
+        ))}
+      />
     </>
   );
 }

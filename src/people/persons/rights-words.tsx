@@ -88,8 +88,8 @@ function placeOf(where: string, linked: readonly string[]): ComponentChildren {
 }
 
 /** A list of rights, or a sentence if there are none. */
-export function RightsList({ lines, none }: { readonly lines: readonly VNode[]; readonly none: string }) {
-  if (lines.length === 0) return <p class="quiet">{none}</p>;
+export function RightsList({ lines, none = "" }: { readonly lines: readonly VNode[]; readonly none?: string }) {
+  if (lines.length === 0) return none === "" ? null : <p class="quiet">{none}</p>;
   return (
     <ul>
       {lines.map((line) => (
@@ -102,21 +102,18 @@ export function RightsList({ lines, none }: { readonly lines: readonly VNode[]; 
 /** The rights that an entry of the audit says were added or deleted. What is no right in a place is as it is there. */
 export function RightsChanged(props: { readonly names: Parameters<typeof changesOf>[0]; readonly name: string }) {
   const { names, name } = props;
-  return (
-    <ul>
-      {changesOf(names).flatMap(([what, lines]) =>
-        changedLines(lines, name).map((line) => (
-          <li>
-            {what === "deleted" ? <span class="missing">deleted</span> : what} {line}
-          </li>
-        )),
-      )}
-    </ul>
+  const lines = changesOf(names).flatMap(([what, lines]) =>
+    changedLines(lines, name).map((line) => (
+      <>
+        {what === "deleted" ? <span class="missing">deleted</span> : what} {line}
+      </>
+    )),
   );
+  return <RightsList lines={lines} />;
 }
 
 /** Lines of an entry, such as `ben see acme/web staging until 2026-11-29T22:03:00Z by ana`. */
-export function changedLines(lines: readonly string[], name: string): readonly VNode[] {
+function changedLines(lines: readonly string[], name: string): readonly VNode[] {
   const parsed = lines.map(parseLine);
   const others = lines.filter((_, at) => parsed[at] === undefined);
   return [
