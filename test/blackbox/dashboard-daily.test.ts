@@ -223,6 +223,8 @@ withPrograms(["chromium"], "the dashboard every day, in Chromium", (chromium) =>
     await ana.follow("all reads");
     await ana.follow("7 days");
     expect(ana.clicks).toBe(3);
+    expect(await ana.text("main > table")).toMatch(/reader.*TOKEN/s);
+    await ana.page.click("summary:has(h2)"); // and how often
     const rows = (await ana.text("details[open] table tbody")).replaceAll(/\s+/g, " ");
     expect(rows).toMatch(/\breader web staging .*TOKEN 2 /);
     expect(await ana.text("figcaption")).toContain("2 reads by machines from");
