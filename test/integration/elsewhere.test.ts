@@ -134,6 +134,25 @@ describeBoth("a key that may be used from some addresses", (w, _, once) => {
     expect(w.log).toContainEqual(expect.objectContaining({ event: "elsewhere", trustId: trust.id }));
   });
 
+  test("is refused like an unknown one once its job had its answers and thieves used up its attempts", async () => {
+    const { organization } = await w.place(content);
+    const signer = newSigningKey("ES256");
+    const issuer = `https://${organization.slug}.example.com`;
+    await createTrust(w.admin, {
+      ...{ organization: organization.slug, projects: null, environments: null, from: ranges, readsPerJob: 1 },
+      ...{ issuer, audience, claims: new Map(Object.entries({ sub: "job", repository_id: "1" })) },
+      jwks: JSON.stringify({ keys: [publicJwk("one", signer)] }),
+    });
+    const key = compact({ alg: "ES256", kid: "one", typ: "JWT" }, usualClaims(issuer, { jti: "1" }), signer);
+    const client = behind(w);
+    const answers = [];
+    for (const address of [inside, ...Array<string>(10).fill(outside), inside]) {
+      const { status, headers } = await client.ask(read, { key, headers: by(address) });
+      answers.push([status, headers.get("ratelimit")]);
+    }
+    expect(answers).toEqual([[200, '"value";r=29;t=2'], ...Array(10).fill([401, null]), [429, null]]);
+  });
+
   once(
     "is refused from elsewhere over the Model Context Protocol, and over the Unix socket unless that is named",
     async () => {

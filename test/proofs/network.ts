@@ -213,6 +213,11 @@ export const network: readonly Proof[] = [
     fails: ["integration/keys", "GET /projects, before projects of a key that is now revoked"],
   },
   {
+    promise: "A 429 for attempts has no RateLimit fields, although a bucket of the key was charged",
+    edits: [["src/serve/gates/admit.ts", '("latin1"));\n  exchange.rateLimit = undefined;\n', '("latin1"));\n']],
+    fails: ["integration/elsewhere", "once its job had its answers and thieves used up its attempts"],
+  },
+  {
     promise: "A command's query has parameters that it knows",
     edits: [
       [

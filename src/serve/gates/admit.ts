@@ -201,8 +201,15 @@ function refused(gate: Gatekeeper, exchange: Exchange, text: string, digestText:
 }
 
 /** Refuses a job that had its answers, as if its token were not known, and sounds the alarm. */
-export function refuseOveruse(gate: Gatekeeper, token: string, entry: AuditEntry, refusal: Overused): Fault {
+export function refuseOveruse(
+  gate: Gatekeeper,
+  exchange: Exchange,
+  token: string,
+  entry: AuditEntry,
+  refusal: Overused,
+): Fault {
   gate.limiter.forget(digestKey(gate.pepper, token).toString("latin1"));
+  exchange.rateLimit = undefined;
   const fault = refuseUnrecognized(gate, token, refusal);
   gate.alarms.noteOveruse(entry, fault === refusal);
   return fault;

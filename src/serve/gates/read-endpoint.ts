@@ -91,7 +91,7 @@ export function readEndpoint<Q extends ItemsQuery, T>(items: ItemsRead<Q, T>): P
         if (!(error instanceof Overused)) throw error; // 422 503
         const names = [printable(caller.job?.claims ?? "")];
         const overuse = auditEntry(exchange, caller, read.project, environment, overuseAction, names);
-        throw refuseOveruse(parts.gate, token ?? "", overuse, error); // 401
+        throw refuseOveruse(parts.gate, exchange, token ?? "", overuse, error); // 401
       }); // on record
       if (canaries !== undefined) parts.gate.alarms.noteRead(entry);
       return answer;

@@ -439,7 +439,7 @@ export class Server {
     if (header === undefined) throw new Refusal("unauthorized", challenge);
     const text = /^bearer +([\w.-]+)$/i.exec(header)?.[1];
     const isToken = text !== undefined && text.length <= 8192 && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text);
-    if (text === undefined || !(isToken || isWellFormedKey(text))) return this.#refuse(text ?? header, headers);
+    if (text === undefined || !(isToken || isWellFormedKey(text))) return this.#refuseUnknown(text ?? header, headers);
     const owner = this.#known.get(text);
     const known = isFrom(caller, this.#store.keys.get(owner ?? "")?.from) ? owner : undefined;
     if (known !== undefined) this.#charge(known, bucket, headers);
@@ -468,6 +468,10 @@ export class Server {
   /** The one 401, whatever the reason, until the text has used up its attempts. @param alarm - what goes on record */
   #refuse(text: string, headers: Record<string, string>, alarm?: Entry): never {
     if (alarm?.action !== "key.elsewhere") this.#known.delete(text);
+    this.#refuseUnknown(text, headers, alarm);
+  }
+
+  #refuseUnknown(text: string, headers: Record<string, string>, alarm?: Entry): never {
     for (const name of rateLimitFields) delete headers[name];
     this.#charge(text, "unrecognized", {});
     if (alarm) this.#store.record.push(alarm);
