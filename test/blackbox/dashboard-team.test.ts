@@ -118,7 +118,7 @@ withPrograms(["chromium"], "a team's dashboard, in Chromium", (chromium) => {
       await page.goto(`http://chat.localhost:${chat.port}/`);
       await page.click("a");
       const isThere = `document.body.innerText.includes("${words}")`;
-      await page.waitForFunction(`document.querySelector("h1")?.nextSibling && ${isThere}`);
+      await page.waitForFunction(`document.readyState === "complete" && ${isThere}`);
     };
     await follow("Sign in");
     expect([page.url(), asked.length]).toEqual([origin + path, 2]);
