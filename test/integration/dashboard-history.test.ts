@@ -33,6 +33,23 @@ const versionsOn = async (visitor: Visitor, path: string) => {
   return list.split("<li><p><strong>").slice(1).map(withoutTags);
 };
 
+describeOnce("a change of somebody who signed in", (w) => {
+  test("is undone under their name alone: their subject is in the audit", async () => {
+    const { where, visitor } = await furnish(w);
+    const from = { issuer: "https://id.example", subject: "248289761001" };
+    const ana = { ...w.admin, actor: { type: "person" as const, name: "ana", from } };
+    await setVariables(ana, where, "production", [{ name: "TOKEN", value: "the-third" }]);
+    await setVariables(ana, where, "production", [{ name: "TOKEN", value: "the-fourth" }]);
+    const said = async (question: string) => {
+      return withoutTags(
+        (await visitor.page(`/p/${where}/undo?kind=variables&environment=production&${question}`)).html,
+      );
+    };
+    const pages = [await said("version=4"), await said("version=3"), await said("to=2")];
+    for (const page of pages) expect([page.includes("ana"), page.includes(from.subject)]).toEqual([true, false]);
+  });
+});
+
 describeBoth("the history page", (w) => {
   test("tells each version, newest first, with who wrote it and which names", async () => {
     const { where, visitor } = await furnish(w);

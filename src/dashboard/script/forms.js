@@ -55,7 +55,7 @@ async function send(form, button) {
   button.ariaDisabled = "true";
   const answer = ask(form, button);
   refusal.textContent = "";
-  const doing = (button.textContent ?? "").replace(/^(?!Put|Not)(\w+[^e\W])e?\b/, "$1ing");
+  const doing = (button.textContent ?? "").replace(/^(?!Put|Not)([A-Z]\w*[^e\W])e?\b/, "$1ing");
   const slow = setTimeout(() => say(`${doing} …`), 1000);
   // Safari copies nothing later than the click, but takes the promise of a text.
   const how = button.dataset.secret ?? form.dataset.secret;

@@ -2,7 +2,7 @@ import { excerpt } from "../../core/visible.ts";
 import { parseCount } from "../../core/words/parse.ts";
 import { counted, joined, listed } from "../../core/words/text.ts";
 import { everyKind } from "../../kinds/kind.ts";
-import type { NamesWritten } from "../../record/entry.ts";
+import { type NamesWritten, nameInPersonText } from "../../record/entry.ts";
 import { choice, environment, flag, input, project, required, wide } from "../desk/inputs.ts";
 import { type Operations, operation } from "../desk/operation.ts";
 import { type Columns, done, list } from "../desk/outcome.ts";
@@ -140,10 +140,10 @@ export const undoOne = operation({
     const { would, ...change } = await planUndo(admin, { where: project, environment, kind }, version);
     const { plan } = would;
     const what = `version ${version} of ${setText({ project, environment, kind })}`;
-    const names = plan.left.map(({ name, version, by }) => `${name} (version ${version}, by ${by})`);
+    const names = plan.left.map(({ name, version, by }) => `${name} (version ${version}, by ${nameInPersonText(by)})`);
     const left = wide ? names.join(", ") : listed(names);
     const after = names.length > 0 ? `Not undone, because written since: ${left}` : "";
-    const act = `undo ${what}, by ${excerpt(plan.by)}`;
+    const act = `undo ${what}, by ${excerpt(nameInPersonText(plan.by))}`;
     const deed = [`${act}: ${plannedText(plan, wide)}`, after].filter(Boolean).join(". ");
     const { version: undone, ...rest } = plan;
     const document = { project, environment, kind, undone, ...rest };
@@ -171,7 +171,7 @@ function writersOf(writers: readonly Writer[]): string {
   const groups = [...Map.groupBy(writers, ({ by }) => by)].map(([by, versions]) => {
     const numbers = versions.map(({ version }) => String(version));
     const which = numbers.length > 10 ? listed(numbers) : joined(numbers);
-    const who = by === null ? "somebody whose record was changed with SQL" : excerpt(by);
+    const who = by === null ? "somebody whose record was changed with SQL" : excerpt(nameInPersonText(by));
     return `version${numbers.length === 1 ? "" : "s"} ${which} by ${who}`;
   });
   return groups.length > 10 ? listed(groups) : groups.join(", and ");

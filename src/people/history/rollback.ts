@@ -2,7 +2,7 @@ import { compareBytes, type Environment } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { descriptorOf } from "../../kinds/people.ts";
-import type { NamesWritten } from "../../record/entry.ts";
+import { type NamesWritten, nameInPersonText } from "../../record/entry.ts";
 import { isCanary } from "../../seal/canary.ts";
 import type { Entry, KindDescriptor } from "../../serve/sets/kind.ts";
 import type { VerifiedSet } from "../../serve/sets/verified-set.ts";
@@ -115,7 +115,9 @@ type Left = readonly { readonly name: string; readonly version: number; readonly
 function requireAnyLeft(version: number, left: Left, changes: SetChanges): void {
   if (changes.size > 0) return;
   const words = `Nothing of version ${version} is left to undo: all that it changed has been written again since`;
-  const who = left.slice(0, 3).map(({ name, version, by }) => `${name} in version ${version} by ${by}`);
+  const who = left
+    .slice(0, 3)
+    .map(({ name, version, by }) => `${name} in version ${version} by ${nameInPersonText(by)}`);
   const others = left.length > 3 ? `, and ${left.length - 3} more` : "";
   throw new Refused("invalid", `${words} (${who.join(", ")}${others}). Nothing was changed.`);
 }
