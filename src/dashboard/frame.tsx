@@ -250,7 +250,7 @@ const sections = [
 ] as const;
 
 function ProjectTabs({ where, tab }: { readonly where: string; readonly tab: string }) {
-  const tabs = [...everyKind.map(({ kind }) => kind), "history", "access", "run"];
+  const tabs = [...everyKind.map(({ kind }) => kind), "history", "access"];
   return (
     <nav class="tabs" aria-label={`Project ${where}`}>
       <strong>

@@ -164,8 +164,8 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
   test("the page that says how to run it prints lines that do, for everybody who may see the project", async () => {
     const server = await site.serve();
     const { key } = await site.key("--project", "web", "--env", "staging");
-    await visit("/p/acme/web/history");
-    await Promise.all([page.waitForNavigation(), page.click("nav a[href$='/run']")]);
+    await visit("/p/acme/web/variables");
+    await Promise.all([page.waitForNavigation(), page.click("main a[href$='/run']")]);
     await Promise.all([page.waitForNavigation(), page.click("nav.chips a[href$='=staging']")]);
     const printed = await page.$$eval("main pre", (all) => all.map((one) => one.textContent ?? ""));
     const [program = "", file = "", job = "", compose = "", pod = ""] = printed;

@@ -70,9 +70,11 @@ export async function gridPage(visit: Visit, isAsked = false): Promise<Answer> {
   const mayWrite = written.length > 0;
   const editable = kindPages[kind]?.isEditedInRows ? written.filter((one) => seen.includes(one)) : [];
   const { Several, form } = (mayWrite && kindPages[kind]) || {};
+  const runs = { Run: projectPagePath(where, "run") };
   const actions = {
     ...actionsOf(visit, where, kind),
     ...(Several && rows.length > 0 && { "Choose several": path(only, "yes") }),
+    ...runs,
   };
   const isChosen = choose !== undefined && Several !== undefined && rows.length > 0;
   const table = (
@@ -91,7 +93,9 @@ export async function gridPage(visit: Visit, isAsked = false): Promise<Answer> {
           : [`${chosen.words}: nothing. `, <a href={path()}>Show all</a>]
       }
       filter={kind}
-      tools={isChosen ? <ChooseAll name="names" /> : mayWrite && <Actions items={actions} quiet={!form} />}
+      tools={
+        isChosen ? <ChooseAll name="names" /> : <Actions items={mayWrite ? actions : runs} quiet={!mayWrite || !form} />
+      }
       isLong
     />
   );
