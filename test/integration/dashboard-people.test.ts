@@ -110,7 +110,7 @@ describeBoth("the page of people", (w) => {
     const earliest = await clockOf(w.admin.database);
     const done = await shown.send({ again: ben });
     expect(done).toEqual({ status: 200, to: `/persons/${ben}` });
-    expect((await visitor.page(`/persons/${ben}`)).html).toContain(`${ben} may now:`);
+    expect((await visitor.page(`/persons/${ben}`)).html).toContain(`${ben} may now: see,write in ${where}`);
     expect(await rightsOf(w, ben)).toEqual([["see,write", "staging,production", lead]]);
     const began = ((await showPerson(w.admin, ben)).rights[0]?.until ?? 0) - 4 * hourMs;
     expect([began >= earliest, began <= (await clockOf(w.admin.database))]).toEqual([true, true]);
