@@ -352,6 +352,8 @@ export type TableProps<T> = {
   readonly isLong?: boolean;
   /** Whether other pages have more rows, so that sorting these would mislead. */
   readonly isPart?: boolean;
+  /** What rows that follow each other have in common. Of at least forty rows, those of one group can be folded. */
+  readonly groupOf?: ((row: T) => string | undefined) | undefined;
 };
 
 /**
@@ -359,7 +361,7 @@ export type TableProps<T> = {
  * says its heading.
  */
 export function Table<T>(props: TableProps<T>) {
-  const { caption, columns, rows, none, filter, tools, isLong = false, isPart } = props;
+  const { caption, columns, rows, none, filter, tools, isLong = false, isPart, groupOf } = props;
   const line = (tools || (filter && rows.length > 0)) && (
     <div class="filter">
       {filter && rows.length > 0 && <Filter what={filter} />}
@@ -378,7 +380,7 @@ export function Table<T>(props: TableProps<T>) {
   return (
     <>
       {line}
-      <table class={isLong ? "long" : undefined}>
+      <table class={isLong ? `long${rows.length > wholeRowsMax ? " lazy" : ""}` : undefined}>
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr data-sort={isPart ? undefined : true}>
@@ -389,11 +391,18 @@ export function Table<T>(props: TableProps<T>) {
             ))}
           </tr>
         </thead>
-        {grouped(rows, !isLong || rows.length <= wholeRowsMax ? rows.length : groupRows).map((group) => (
+        {chunked(headed(rows, groupOf), isLong && rows.length > wholeRowsMax ? lazyRows : rows.length).map((some) => (
           <tbody>
-            {group.map((row) => (
-              <Row {...props} row={row} />
-            ))}
+            {some.map(({ row, head, count = 0 }) => [
+              head !== undefined && (
+                <tr class="group" data-group={head} data-size={count}>
+                  <th scope="rowgroup" colSpan={Object.keys(columns).length}>
+                    {head}… <b>{count.toLocaleString("en")}</b>
+                  </th>
+                </tr>
+              ),
+              <Row {...props} row={row} />,
+            ])}
           </tbody>
         ))}
       </table>
@@ -402,14 +411,28 @@ export function Table<T>(props: TableProps<T>) {
 }
 
 /**
- * Of a longer table, a browser lays out a group of rows once some of it is nearly seen. Until then Chromium's
- * accessibility tree does not have them, so a shorter table is one group.
+ * Of a longer table, a browser lays out some rows once they are nearly seen. Until then Chromium's accessibility tree does
+ * not have them, so a shorter table is laid out as a whole.
  */
 const wholeRowsMax = 200;
-const groupRows = 50;
+const lazyRows = 50;
 
-function grouped<T>(rows: readonly T[], size: number): readonly (readonly T[])[] {
+function chunked<T>(rows: readonly T[], size: number): readonly (readonly T[])[] {
   return Array.from({ length: Math.ceil(rows.length / size) }, (_, at) => rows.slice(at * size, (at + 1) * size));
+}
+
+/** A row, and what heads it: the first of a group has its name, and how many rows it has. */
+type Headed<T> = { readonly row: T; readonly head?: string; readonly count?: number };
+
+/** Groups have three rows and more. Of a few rows, or if all are of one group, there are none. */
+function headed<T>(rows: readonly T[], groupOf: TableProps<T>["groupOf"]): readonly Headed<T>[] {
+  const groups = groupOf && rows.length >= 40 ? Map.groupBy(rows, (row) => groupOf(row) ?? row) : new Map();
+  if (groups.size < 2) return rows.map((row) => ({ row }));
+  return [...groups].flatMap(([head, all]: [string | T, T[]]) =>
+    all.map((row, at) =>
+      typeof head === "string" && at === 0 && all.length > 2 ? { row, head, count: all.length } : { row },
+    ),
+  );
 }
 
 function Row<T>({ row, columns, nameOf, classOf }: TableProps<T> & { readonly row: T }) {

@@ -13,6 +13,11 @@ function stretch(body, rows) {
 
 for (const table of every("table", ".long")) for (const body of table.tBodies) stretch(body, body.rows.length);
 
+/** The rows of a part of a table, without what heads them. @param {HTMLTableSectionElement} body */
+function rowsIn(body) {
+  return [...body.rows].filter((row) => row.className !== "group");
+}
+
 /** The table after the line of a control. @param {HTMLElement} control */
 function tableAfter(control) {
   return /** @type {HTMLTableElement} */ (control.closest(".filter")?.nextElementSibling);
@@ -22,7 +27,7 @@ function tableAfter(control) {
 
 for (const [at, field] of every("input", "[data-filter]").entries()) {
   const table = tableAfter(field);
-  const groups = [...table.tBodies].map((body) => ({ body, rows: [...body.rows] }));
+  const groups = [...table.tBodies].map((body) => ({ body, rows: rowsIn(body) }));
   const names = new Map(
     groups.flatMap(({ rows }) =>
       rows.map((row) => [row, (row.dataset.name ?? row.cells[0].textContent).toLowerCase()]),
@@ -42,6 +47,7 @@ for (const [at, field] of every("input", "[data-filter]").entries()) {
     const has = (/** @type {HTMLTableRowElement} */ row) =>
       words.every((word) => names.get(row)?.includes(word) || marks.get(row)?.includes(` ${word} `));
     let all = 0;
+    table.classList.toggle("flat", field.value !== "");
     for (const { body, rows } of groups) {
       const shown = new Set(rows.filter(has));
       all += shown.size;
@@ -78,8 +84,77 @@ for (const [at, field] of every("input", "[data-filter]").entries()) {
     filter();
   }
   table.addEventListener("sort", () => {
-    for (const group of groups) group.rows = [...group.body.rows];
+    for (const group of groups) group.rows = rowsIn(group.body);
     filter();
+  });
+}
+
+/* Groups: each can be folded, and all of them at once. An order of the rows ends them. */
+
+for (const table of every("table", ".long")) {
+  const heads = every("tr", ".group", table);
+  if (heads.length === 0) continue;
+  const kept = keptInAddress("folded");
+  const folded = new Set(kept.value.split(" "));
+  const buttons = heads.map((head) => {
+    const button = element("button", { type: "button", className: "fold" });
+    const [cell] = head.cells;
+    button.append(...cell.childNodes);
+    cell.append(button);
+    button.addEventListener("click", () => {
+      fold(head, button, button.ariaExpanded === "true");
+      keep();
+    });
+    return { head, button };
+  });
+  const fold = (
+    /** @type {HTMLTableRowElement} */ head,
+    /** @type {HTMLButtonElement} */ button,
+    /** @type {boolean} */ isFolded,
+  ) => {
+    const { group = "", size } = head.dataset;
+    button.ariaExpanded = String(!isFolded);
+    if (isFolded) folded.add(group);
+    else folded.delete(group);
+    /** @type {HTMLTableRowElement | null | undefined} */
+    let row = head;
+    for (let left = Number(size); row && left > 0; left--) {
+      const body = row.parentElement;
+      row = /** @type {any} */ (row.nextElementSibling ?? body?.nextElementSibling?.firstElementChild);
+      row?.classList.toggle("folded", isFolded);
+    }
+  };
+  const stretchAll = () => {
+    for (const body of table.tBodies) stretch(body, every("tr", ":not(.folded)", body).length);
+  };
+  const label = () => {
+    all.textContent = buttons.some(({ button }) => button.ariaExpanded === "true") ? "Fold" : "Unfold";
+    all.ariaLabel = `${all.textContent} all groups`;
+  };
+  const keep = () => {
+    label();
+    stretchAll();
+    kept.keep([...folded].join(" ").trim());
+    kept.now();
+  };
+  const all = element("button", { type: "button", className: "quiet" });
+  all.addEventListener("click", () => {
+    const isFolded = all.textContent === "Fold";
+    for (const { head, button } of buttons) fold(head, button, isFolded);
+    keep();
+  });
+  for (const { head, button } of buttons) {
+    const isFolded = folded.has(head.dataset.group ?? "");
+    if (isFolded) fold(head, button, true);
+    else button.ariaExpanded = "true";
+  }
+  if (kept.value !== "") stretchAll();
+  label();
+  table.previousElementSibling?.querySelector("output")?.after(all);
+  table.addEventListener("sort", () => {
+    for (const { head } of buttons) head.remove();
+    for (const row of every("tr", ".folded", table)) row.classList.remove("folded");
+    all.remove();
   });
 }
 
@@ -94,7 +169,8 @@ for (const heading of every("tr", "[data-sort]").flatMap(({ cells }) => [...cell
   const sort = (/** @type {boolean} */ isUp) => {
     const table = /** @type {HTMLTableElement} */ (heading.closest("table"));
     const bodies = [...table.tBodies];
-    const rows = bodies.flatMap((body) => [...body.rows]);
+    const sizes = bodies.map((body) => rowsIn(body).length);
+    const rows = bodies.flatMap(rowsIn);
     for (const other of heading.parentElement?.children ?? []) other.ariaSort = null;
     heading.ariaSort = isUp ? "ascending" : "descending";
     const inOrder = rows.map((row) => {
@@ -103,9 +179,10 @@ for (const heading of every("tr", "[data-sort]").flatMap(({ cells }) => [...cell
       return { row, value: time?.dateTime ?? data?.value ?? cell.textContent };
     });
     inOrder.sort((a, b) => (isUp ? order(a.value, b.value) : order(b.value, a.value)));
-    const size = bodies[0].rows.length;
+    let from = 0;
     for (const [at, body] of bodies.entries()) {
-      body.replaceChildren(...inOrder.slice(at * size, (at + 1) * size).map(({ row }) => row));
+      body.replaceChildren(...inOrder.slice(from, from + sizes[at]).map(({ row }) => row));
+      from += sizes[at];
     }
     table.dispatchEvent(new Event("sort"));
   };
@@ -196,7 +273,7 @@ for (const box of every("input", "[data-all]")) {
   const table = tableAfter(box);
   box.addEventListener("change", () => {
     for (const other of every("input", `[name="${box.dataset.all}"]`, table)) {
-      if (other.closest("[hidden]") === null) other.checked = box.checked;
+      if (other.checkVisibility()) other.checked = box.checked;
     }
   });
 }

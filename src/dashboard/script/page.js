@@ -13,6 +13,8 @@
  *               the form's text, until somebody leaves the page
  * data-copy     a form after a table: rows get a Copy button below the headings that this names, where a time is
  * data-rows     a form around a table: a row gets fields below the headings that this names, for what is there and not
+ * data-group    a row that heads other rows of a table, which can be folded
+ * data-size     how many rows it heads
  * data-copies   a button that copies the text of the element with this id
  * data-filter   a field that filters the table after its line. The line has an output, for the count
  * data-name     a row: what the filter searches in place of the first cell

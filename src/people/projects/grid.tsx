@@ -97,6 +97,7 @@ export async function gridPage(visit: Visit, isAsked = false): Promise<Answer> {
         isChosen ? <ChooseAll name="names" /> : <Actions items={mayWrite ? actions : runs} quiet={!mayWrite || !form} />
       }
       isLong
+      groupOf={isAsked ? undefined : ({ name }) => /^[^_]+_/.exec(name)?.[0]}
     />
   );
   const main = (
