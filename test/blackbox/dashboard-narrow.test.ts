@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Page } from "puppeteer-core";
 import { type Dashboard, openDashboard } from "../support/browser.ts";
+import { fillHostile } from "../support/looks.ts";
 import { withPrograms } from "../support/programs.ts";
 import { siteOf } from "../support/server.ts";
 
@@ -10,10 +11,19 @@ withPrograms(["chromium"], "what is seen at once, in Chromium", (chromium) => {
   const site = siteOf("sqlite", { staging: { TOKEN: "first" } });
   let dashboard: Dashboard;
   let page: Page;
-  openDashboard(chromium, site, (opened) => {
-    dashboard = opened.dashboard;
-    page = opened.page;
-  });
+  openDashboard(
+    chromium,
+    site,
+    (opened) => {
+      dashboard = opened.dashboard;
+      page = opened.page;
+    },
+    async () => {
+      await Bun.write(`${site.folder}/secret.pem`, "x");
+      await fillHostile(site);
+      await site.json(["project", "create", `acme/${"o".repeat(64)}`]);
+    },
+  );
   const topOf = (selector: string) => page.$eval(selector, (one) => one.getBoundingClientRect().top);
 
   test("the entries of the audit are in the first screen, and its parts have headings", async () => {
@@ -41,5 +51,50 @@ withPrograms(["chromium"], "what is seen at once, in Chromium", (chromium) => {
     expect(["since", "until"].map((name) => searchParams.get(name))).toEqual(["2026-01-02T20:00", "2098-12-31T19:30"]);
     expect(await field()).toEqual(["2026-01-03T01:30", "From"]);
     await page.emulateTimezone("");
+  });
+
+  test("one long name breaks no short one, and no page is wider than its window", async () => {
+    for (const path of ["/projects", "/keys", "/audit"]) {
+      await page.goto(`${dashboard.origin}${path}`);
+      for (const width of [320, 390, 900, 1024, 1280]) {
+        await page.setViewport({ width, height: 800 });
+        const { wide, short, broken } = (await page.evaluate(`(() => {
+          const names = [...document.querySelectorAll("main table :is(code, bdi)")];
+          const short = names.filter((one) => /^[^\\s-]{1,16}$/.test(one.textContent));
+          const { scrollWidth, clientWidth } = document.documentElement;
+          const broken = short.filter((one) => one.getClientRects().length > 1).map((one) => one.textContent);
+          return { wide: Math.max(0, scrollWidth - clientWidth), short: short.length, broken };
+        })()`)) as { wide: number; short: number; broken: string[] };
+        expect([path, width, wide, broken]).toEqual([path, width, 0, []]);
+        expect(short).toBeGreaterThan(0);
+      }
+    }
+  }, 60_000);
+
+  test("a row on a phone has its time at the right, and does not say what there is none of", async () => {
+    await page.setViewport({ width: 390, height: 844, hasTouch: true });
+    await page.goto(`${dashboard.origin}/projects`);
+    const row = (await page.evaluate(`(() => {
+      const row = document.querySelector("[href^='/p/acme/web']").closest("tr");
+      const [name, ...cells] = [...row.cells].filter((one) => one.checkVisibility());
+      const box = (one) => one.getBoundingClientRect();
+      const time = cells.find((one) => one.querySelector("time"));
+      const said = cells.map((one) => getComputedStyle(one, "::before").content + one.innerText);
+      const before = cells.filter((one) => one !== time).map((one) => box(one).left - box(row).left);
+      return {
+        height: box(row).height, toEnd: box(row).right - box(time).right, below: Math.abs(box(time).top - box(name).top),
+        said, starts: before.map(Math.round), overflow: getComputedStyle(row).overflowX,
+      };
+    })()`)) as Record<string, unknown>;
+    expect(row).toMatchObject({ toEnd: 4, overflow: "clip", starts: [4, expect.any(Number)] });
+    expect(row["height"]).toBeLessThan(60);
+    expect(row["below"]).toBeLessThan(8);
+    expect(row["said"]).toEqual(['"variables "1', '"missing "1', expect.stringMatching(/^none(?:just now|.* ago)$/)]);
+    await page.goto(`${dashboard.origin}/keys`);
+    expect(String(await page.evaluate("document.querySelector('main').innerText"))).not.toMatch(/never$/m);
+    await page.goto(`${dashboard.origin}/p/acme/web/access`);
+    const tabs = await page.evaluate(`[getComputedStyle(document.querySelector(".tabs")).maskImage !== "none",
+      document.querySelector(".tabs [aria-current]").getBoundingClientRect().right <= 390]`);
+    expect(tabs).toEqual([true, true]);
   });
 });

@@ -736,7 +736,7 @@ export const forms: readonly Proof[] = [
   },
   {
     promise: "What strangers wrote is visible text",
-    edits: [[parts, "const word = <bdi>{excerpt(children)}</bdi>;", "const word = <bdi>{children}</bdi>;"]],
+    edits: [[parts, "const word = <Stored>{excerpt(children)}</Stored>;", "const word = <Stored>{children}</Stored>;"]],
     fails: [history, "show the machine's words as text, and which key asks"],
   },
   {

@@ -37,6 +37,7 @@ import {
   ShowTyped,
   SignInAgain,
   Steers,
+  Stored,
   Table,
   thereClass,
   Warnings,
@@ -96,7 +97,7 @@ export function partsPage(now: number): Shown {
           <ul>
             <li>
               <Word>a word</Word>, <Word to="/parts">one that leads on</Word>, <Word>{"with \u202e and \u200b"}</Word>,{" "}
-              <Word>{long}</Word>
+              <Word>{long}</Word>, <Stored>{long}</Stored>
             </li>
             <li>
               <Name>NAME</Name>, <Name to="/parts">LEADS_ON</Name>, <Name>{"stri\u0440e"}</Name>, <Name>{long}</Name>

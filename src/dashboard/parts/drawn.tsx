@@ -2,7 +2,7 @@
 import { isEnvironment } from "../../core/names.ts";
 import { oneLine } from "../../core/visible.ts";
 import type { Cell, Columns } from "../../people/desk/outcome.ts";
-import { Ago, type Cells, Env, FirstFew, Word } from "./parts.tsx";
+import { Ago, type Cells, Env, FirstFew, Stored, Word } from "./parts.tsx";
 
 /* A page draws the columns of a command: the same facts under the same words. */
 
@@ -31,7 +31,7 @@ function wordsOf(heading: string): string {
 /** What a command says by a dash, a page leaves out. @param max - how many words of a list are shown */
 function draw(cell: Cell, now: number, max = Number.POSITIVE_INFINITY) {
   if (typeof cell === "number") return cell;
-  if (typeof cell === "string") return !["", "-"].includes(cell) && <bdi>{oneLine(cell)}</bdi>;
+  if (typeof cell === "string") return !["", "-"].includes(cell) && <Stored>{oneLine(cell)}</Stored>;
   if ("at" in cell) return <Ago at={cell.at ?? null} now={now} />;
   if ("name" in cell) return cell.name && <Word>{cell.name}</Word>;
   if (cell.words === null) return "all";

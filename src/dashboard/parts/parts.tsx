@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, isValidElement, type VNode } from "preact";
 import type { Cut } from "../../core/cut.ts";
 import { type Environment, isEnvironment } from "../../core/names.ts";
 import { excerpt, visibleLines } from "../../core/visible.ts";
@@ -10,12 +10,17 @@ import { formatTime } from "../../core/words/text.ts";
 
 /* What pages are made of. Preact escapes all stored text on them, and `Word` makes it visible. */
 
+/** Text in its own direction. A word that is too long for the column of a table may break anywhere, and no other does. */
+export function Stored({ children }: { readonly children: string }) {
+  return <bdi class={/[^\s-]{17}/.test(children) ? "wide" : undefined}>{children}</bdi>;
+}
+
 /**
  * Text that people or machines chose, such as a reason. It cannot look like anything else on the page.
  * @param to - the page that it leads to
  */
 export function Word({ children, to }: { readonly children: string; readonly to?: string | undefined }) {
-  const word = <bdi>{excerpt(children)}</bdi>;
+  const word = <Stored>{excerpt(children)}</Stored>;
   return to === undefined ? word : <a href={to}>{word}</a>;
 }
 
@@ -24,7 +29,7 @@ export function Name({ children, to }: { readonly children: string; readonly to?
   const name = (
     <>
       <code>
-        <bdi>{excerpt(children)}</bdi>
+        <Stored>{excerpt(children)}</Stored>
       </code>
       <Mixed>{children}</Mixed>
     </>
@@ -443,12 +448,20 @@ function Row<T>({ row, columns, nameOf, classOf }: TableProps<T> & { readonly ro
         if (at === 0) return <th scope="row">{cell}</th>;
         const name = classOf?.(row, heading) ?? (typeof cell === "number" ? "num" : undefined);
         return (
-          <td class={name} data-heading={heading}>
+          <td class={isNone(cell) ? `${name ?? ""} nil`.trim() : name} data-heading={heading}>
             {cell}
           </td>
         );
       })}
     </tr>
+  );
+}
+
+/** Whether a cell says 0 or never, which a phone leaves out. */
+function isNone(cell: ComponentChildren): boolean {
+  return (
+    cell === 0 ||
+    (isValidElement(cell) && cell.type === Ago && (cell as VNode<{ at: number | null }>).props.at === null)
   );
 }
 

@@ -2,7 +2,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { lookalikes } from "../../core/words/lookalikes.ts";
 import { formatTime } from "../../core/words/text.ts";
-import { Ago, type Cells, counted, Moment, Named, Table, type Thing } from "../../dashboard/parts/parts.tsx";
+import { Ago, type Cells, counted, Moment, Named, Table, type Thing, Word } from "../../dashboard/parts/parts.tsx";
 import { withQuery } from "../../dashboard/parts/paths.ts";
 import { personText } from "../../record/entry.ts";
 import { type AuditCounts, type Doings, units } from "./reads.ts";
@@ -64,7 +64,7 @@ function Bars({ bars, label }: { readonly bars: AuditCounts["bars"]; readonly la
 /** The project or the organization of an entry, and the environment. */
 export function Where(entry: Pick<Doings, "organization" | "project" | "environment">) {
   const { project, organization } = entry;
-  return organization === null ? null : [project ?? organization, " ", <EnvironmentOf entry={entry} />];
+  return organization === null ? null : [<Word>{project ?? organization}</Word>, " ", <EnvironmentOf entry={entry} />];
 }
 
 /** How many rows the table of {@link Who} has. */
