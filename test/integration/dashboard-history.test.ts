@@ -71,6 +71,22 @@ describeBoth("the history page", (w) => {
     expect(links).toEqual([change(3), undoPath(2), undoPath(1)]);
     expect(html).toContain("written again since, in version 3");
   });
+  test("has no undo of what made a value one for machines only, as it would be refused", async () => {
+    const { where, visitor, undoPath } = await furnish(w);
+    const mark = { value: "the-third-value", machinesOnly: true as const };
+    w.secrets.add(mark.value);
+    await setVariables(w.admin, where, "production", [{ name: "TOKEN", ...mark }]);
+    await setVariables(w.admin, where, "production", [{ name: "NEW", ...mark }]);
+    const [added, marked] = await versionsOn(visitor, `/p/${where}/history`);
+    expect([added?.includes("Undo this change"), marked?.includes("Undo this change")]).toEqual([true, false]);
+    expect(marked).toContain("not undone: it made a value one for machines only");
+    expect((await visitor.page(undoPath(4).replace("to=", "version="))).status).toBe(409);
+    expect((await visitor.page(undoPath(5).replace("to=", "version="))).status).toBe(200);
+    // What was marked before it can be undone: it stays marked.
+    await setVariables(w.admin, where, "production", [{ name: "TOKEN", ...mark }]);
+    expect((await versionsOn(visitor, `/p/${where}/history`))[0]).toContain("Undo this change");
+    expect((await visitor.page(undoPath(6).replace("to=", "version="))).status).toBe(200);
+  });
   test("cuts long lists of names, and counts the rest, which can be opened, as does what would be undone", async () => {
     const { where, visitor, undoPath } = await furnish(w);
     const many = Array.from({ length: 25 }, (_, at) => ({ name: `NAME_${at + 10}`, value: "" }));
@@ -114,7 +130,7 @@ describeBoth("the history page", (w) => {
     const eve = adminContextOf(w.installation, operator("<b>eve</b>\u202e@host"));
     await setVariables(eve, where, "production", [{ name: "TOKEN", value: "" }]);
     const { html } = await visitor.page(`/p/${where}/history`);
-    expect(html).toContain("by <bdi>&lt;b>eve&lt;/b>\\u202e@host</bdi>");
+    expect(html).toContain('by <bdi class="wide">&lt;b>eve&lt;/b>\\u202e@host</bdi>');
   });
 });
 

@@ -3,6 +3,7 @@ import type { Environment } from "../../core/names.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { descriptorOf } from "../../kinds/people.ts";
 import type { NamesWritten } from "../../record/entry.ts";
+import type { Entry } from "../../serve/sets/kind.ts";
 import type { VerifiedSet } from "../../serve/sets/verified-set.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
@@ -11,6 +12,7 @@ import { deleteUnusedContents } from "../editing/contents.ts";
 import { keptSizes } from "../editing/kept-versions.ts";
 import { findSet } from "../editing/open.ts";
 import { isOfSet, isRecordOf, isVerified, recordColumns, type SetName } from "../editing/version-records.ts";
+import { isMarking } from "../editing/write.ts";
 
 /* The history of a set, version by version. */
 
@@ -62,6 +64,36 @@ export async function listItemHistory(admin: AdminContext, set: SetAt, name: str
     .where(isOfSet(s, of));
   const { records } = await readRecords(admin, of, stored && { stored }, name);
   return ofItem(admin, of, records, name);
+}
+
+/**
+ * Which of the shown versions cannot be undone, since what is left of them made an item one for machines only.
+ * @param versions - all, newest first
+ */
+export async function findMarking(
+  admin: AdminContext,
+  at: SetAt,
+  versions: readonly VersionRecord[],
+  shown: readonly VersionRecord[],
+): Promise<ReadonlySet<number>> {
+  const of = await findToSee(admin, at);
+  const { nameOf } = of.descriptor;
+  const current = await findSet(admin, of);
+  const left = new Map((current?.entries ?? []).map((entry) => [nameOf(entry), entry]));
+  for (const [name, entry] of left) if (!current?.isMachinesOnly(entry)) left.delete(name);
+  const found = new Set<number>();
+  for (const one of versions) {
+    const written = new Map(one.changed.map((name) => [name, left.get(name)]));
+    for (const name of namesOf(one)) left.delete(name);
+    if (!shown.includes(one) || ![...written.values()].some(Boolean)) continue;
+    const before = await findSet(admin, of, one.version - 1);
+    const isMarked = (entry: Entry) => {
+      const after = written.get(nameOf(entry));
+      return before !== undefined && after !== undefined && isMarking(before, entry, after);
+    };
+    if (before?.entries.some(isMarked)) found.add(one.version);
+  }
+  return found;
 }
 
 async function findToSee(admin: AdminContext, { where, environment, kind }: SetAt) {

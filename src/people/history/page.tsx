@@ -22,7 +22,7 @@ import { everyKind } from "../../kinds/kind.ts";
 import { nameInPersonText } from "../../record/entry.ts";
 import { findProject } from "../desk/projects.ts";
 import { requireKind } from "../projects/grid.tsx";
-import { listHistory, namesOf, type VersionRecord } from "./history.ts";
+import { findMarking, listHistory, namesOf, type VersionRecord } from "./history.ts";
 import { rollback, undoOne } from "./operations.ts";
 
 const versionsMax = 100;
@@ -43,15 +43,17 @@ export async function historyPage(visit: Visit): Promise<Answer> {
   const numbers = new Set(versions.map(({ version }) => version));
   // The newest version that wrote each name: an undo leaves those that were written since.
   const writtenIn = new Map(versions.toReversed().flatMap((one) => namesOf(one).map((name) => [name, one.version])));
+  const marking = new Set(mayUndo ? await findMarking(admin, { where, environment, kind }, versions, shown) : []);
   const linksOf = (one: VersionRecord) => {
     const newest = namesOf(one).map((name) => writtenIn.get(name) ?? one.version);
-    const isUndone = newest.includes(one.version) && numbers.has(one.version - 1);
+    const isUndone = newest.includes(one.version) && numbers.has(one.version - 1) && !marking.has(one.version);
     const since = newest.length > 0 && !newest.includes(one.version) && Math.max(...newest);
     const to = (query: { readonly to?: number; readonly version?: number }) =>
       projectPagePath(where, "undo", { kind, environment, ...query });
     return (
       <span class="links">
         {isUndone && <a href={to({ version: one.version })}>Undo this change</a>}
+        {marking.has(one.version) && <span class="quiet">not undone: it made a value one for machines only</span>}
         {since && <span class="quiet">written again since, in version {since}</span>}
         {one !== versions[0] && <a href={to({ to: one.version })}>Go back to version {one.version}</a>}
       </span>
