@@ -90,6 +90,19 @@ describeBoth("the page of people", (w) => {
     expect(await textOf(`/audit/entry/${entries}`)).toContain(
       `Changedadded ${slug}/web, ${slug}/api: ● reads, everywhereEntry`,
     );
+    // Who sees for good and reveals for a while reads for that while, on their page and where the project says who can.
+    const until = Date.parse("2100-01-02T03:04:05Z");
+    await grantRights(w.admin, leads, {
+      rights: ["reveal"],
+      projects: ["web"],
+      environments: ["staging"],
+      endFrom: () => until,
+    });
+    for (const path of [`/persons/${leads}`, `/p/${where}/access`]) {
+      const text = await textOf(path);
+      expect([path, text.includes("● reads"), text.includes("reveal until")]).toEqual([path, true, false]);
+      expect(text).toMatch(/● reads(?: in staging)? until 2100-01-02T03:04:05Z/);
+    }
     // A group is in no group.
     expect(await textOf(`/persons/${leads}`)).not.toContain("Rights of groups");
   });
@@ -110,7 +123,9 @@ describeBoth("the page of people", (w) => {
     const earliest = await clockOf(w.admin.database);
     const done = await shown.send({ again: ben });
     expect(done).toEqual({ status: 200, to: `/persons/${ben}` });
-    expect((await visitor.page(`/persons/${ben}`)).html).toContain(`${ben} may now: see,write in ${where}`);
+    expect((await visitor.page(`/persons/${ben}`)).html).toContain(
+      `Given to ${ben}: ○ names, write in ${where}, staging, production, for 4 hours.`,
+    );
     expect(await rightsOf(w, ben)).toEqual([["see,write", "staging,production", lead]]);
     const began = ((await showPerson(w.admin, ben)).rights[0]?.until ?? 0) - 4 * hourMs;
     expect([began >= earliest, began <= (await clockOf(w.admin.database))]).toEqual([true, true]);

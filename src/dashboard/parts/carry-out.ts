@@ -106,8 +106,7 @@ export async function handOver<const I extends Inputs>(
 
 /** Goes on to a page that shows what was done, and what a person is warned of. */
 export function goOn(to: string, { sentence = "", warnings = [] }: Pick<Outcome, "sentence" | "warnings">): Done {
-  const inOneLine = sentence.replaceAll(":\n", ": ").replaceAll("\n", "; ");
-  return { to, notice: [inOneLine, ...firstLines(warnings)].join(" ") };
+  return { to, notice: [sentence, ...firstLines(warnings)].join(" ") };
 }
 
 const silent: Interaction = { env: {}, report: () => {} };

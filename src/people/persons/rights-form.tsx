@@ -19,7 +19,7 @@ import { pathOf } from "../projects/page.tsx";
 import { listProjects } from "../projects/projects.ts";
 import { grant, revoke } from "./operations.ts";
 import { type PersonRecord, showPerson } from "./persons.ts";
-import { linesOf, RightsList, standing } from "./rights-words.tsx";
+import { linesOf, RightsList, standing, wordsOf } from "./rights-words.tsx";
 
 export function personPath(name: string): string {
   return `/persons/${name}`;
@@ -53,7 +53,7 @@ function askedIn(visit: Visit, form: Form) {
   });
   if (deed === "remove") {
     const asked = { deed, button, fields: { deed }, isOfProduction: false, command: commandLine(revoke, { name }) };
-    return { ...asked, ...acting(revoke, { name }) };
+    return { ...asked, notice: {}, ...acting(revoke, { name }) };
   }
   const place = form.read("place").trim();
   const among = form.environments("environments");
@@ -64,7 +64,10 @@ function askedIn(visit: Visit, form: Form) {
   const where = place.includes("/") ? { projects: [place] } : { organization: place, allProjects: true as const };
   const words = { name, rights, ...where, environments: among };
   const fields = { deed, rights, place, environments: among, lasts: form.read("lasts") };
-  const asked = { deed, button, fields, isOfProduction: among.includes("production") };
+  const within = among.length === environments.length ? "everywhere" : among.join(", ");
+  const what = `${wordsOf(rights)} in ${place}, ${within}`;
+  const notice = deed === "take" ? `Taken from ${name}: ${what}.` : `Given to ${name}: ${what}, ${fields.lasts}.`;
+  const asked = { deed, button, fields, notice: { notice }, isOfProduction: among.includes("production") };
   if (deed === "take") {
     return { ...asked, command: commandLine(revoke, words), ...acting(revoke, words) };
   }
@@ -185,11 +188,11 @@ async function Then(visit: Visit, typed: Form): Promise<VNode> {
 export async function changePerson(visit: Visit): Promise<Answer> {
   const { form } = visit;
   const name = visit.param("name");
-  const { deed, isOfProduction, run } = askedIn(visit, form);
+  const { deed, notice, isOfProduction, run } = askedIn(visit, form);
   if (deed === "remove") form.requireTyped(name, "To remove them");
   form.requireAgain(name, isOfProduction ? ["production"] : []);
   const done = await run(form.has("given") ? form.choice<OfGiven>("given", ofGiven) : {});
   // Somebody without rights there is shown no more to whoever took the last one.
   const isShown = await unlessRefused(showPerson(visit.admin, name).then(Boolean), ["not_found"], () => false);
-  return isShown ? done : { ...done, to: "/persons" };
+  return { ...done, ...notice, ...(!isShown && { to: "/persons" }) };
 }

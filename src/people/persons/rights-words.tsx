@@ -41,7 +41,22 @@ export function standing(name: string, held: readonly RightsInPlace[], rows: rea
     const [where = ""] = one.places;
     return [where, where.replace(/\/.*/, "/*")].some((place) => said.has(unitOf(place, one)));
   };
-  return together([...recorded, ...found.filter((one) => !isSaid(one))]);
+  return together(withSee([...recorded, ...found.filter((one) => !isSaid(one))]));
+}
+
+/** Who has `reveal` for a time, and `see` for no shorter one, reads for that time. @param units - as for `together` */
+function withSee(units: readonly Alike[]): readonly Alike[] {
+  const seen = new Map<string, number>();
+  for (const { rights, places, environments, until } of units) {
+    const unit = [places, environments].join();
+    if (rights[0] === "see") seen.set(unit, Math.max(seen.get(unit) ?? 0, until ?? Number.POSITIVE_INFINITY));
+  }
+  return units.flatMap((one) => {
+    const where = one.places.join();
+    const ends = [where, where.replace(/\/.*/, "/*")].map((place) => seen.get([place, one.environments].join()) ?? 0);
+    const reads = one.rights[0] === "reveal" && Math.max(...ends) >= (one.until ?? Number.POSITIVE_INFINITY);
+    return reads ? [one, { ...one, rights: ["see"] }] : [one];
+  });
 }
 
 /** The same rights, one in one environment each. */
@@ -141,7 +156,8 @@ const known: readonly (readonly [words: string, rights: readonly Right[]])[] = [
   ["○ names", ["see"]],
 ];
 
-function wordsOf(held: readonly Right[]): string {
+/** What rights are together. */
+export function wordsOf(held: readonly Right[]): string {
   const [words = "", rights = []] = known.find(([, rights]) => rights.every((one) => held.includes(one))) ?? [];
   const others = everyRight.filter((right) => held.includes(right) && !rights.includes(right));
   return [...(words === "" ? [] : [words]), ...others].join(", ");
@@ -149,10 +165,21 @@ function wordsOf(held: readonly Right[]): string {
 
 /** What a person may do in one environment: first what lasts. */
 export function rightsCell({ rightsIn, endsIn }: PersonAccess, environment: Environment): ComponentChildren {
-  const ends = Map.groupBy(rightsIn[environment] ?? [], (right) => endsIn[environment]?.[right] ?? null);
+  const endOf = (right: Right) => endsIn[environment]?.[right] ?? null;
+  const held = rightsIn[environment] ?? [];
+  const sees = held.includes("see") ? (endOf("see") ?? Number.POSITIVE_INFINITY) : 0;
+  const ends = Map.groupBy(held, endOf);
   const lastingFirst = [...ends].sort(([a], [b]) => (a ?? 0) - (b ?? 0));
   return joined(
-    lastingFirst.map(([until, rights]) => [wordsOf(rights), until !== null && [" until ", <Moment at={until} />]]),
+    lastingFirst.map(([until, rights]) => [
+      wordsOf(rights.includes("reveal") && sees >= (until ?? Number.POSITIVE_INFINITY) ? ["see", ...rights] : rights),
+      until !== null && (
+        <span>
+          {" "}
+          until <Moment at={until} />
+        </span>
+      ),
+    ]),
   );
 }
 
