@@ -61,6 +61,12 @@ describeBoth("a search", (w) => {
     expect(found.find(({ type }) => type === "key")).toMatchObject({ id: key.id, status: "active" });
     expect(found.find(({ type }) => type === "request")).toMatchObject({ id, status: "pending" });
     expect(found.find(({ type }) => type === "person")?.projects).toEqual([web.where]);
+    // Whoever may give rights there finds them, and nobody else does.
+    for (const right of ["see", "grant"] as const) {
+      const holding = { organizationId: organization.id, projectId: null, environments: 7, rights: [right] };
+      const some = await find({ ...w.admin, rights: [holding] }, "seeker");
+      expect([right, some.found.some(({ type }) => type === "person")]).toEqual([right, right === "grant"]);
+    }
     expect((await find(w.admin, "mail SEEK", slug)).found.map(({ name }) => name)).toEqual(["seek mail"]);
     for (const nothing of ["updatedAt", "canary", "version", '"', "in-a-value", "[{"]) {
       expect([nothing, (await find(w.admin, nothing, slug)).count]).toEqual([nothing, 0]);
@@ -178,6 +184,10 @@ describeBoth("a search tells nobody a name that they may not see", (w, dialect) 
         });
       }
       await addPerson(w.admin, { name: `sought-${slug}`, organization: slug, signIn: null });
+      things.push({
+        line: `${slug} sought-${slug} person`,
+        isFor: (rights) => rights.some((one) => one.organizationId === organizationId && one.rights.includes("grant")),
+      });
     }
   });
 

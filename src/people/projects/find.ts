@@ -5,6 +5,7 @@ import { partWithin, rankOf, requirePart } from "../../core/words/name-part.ts";
 import { firstLines } from "../../core/words/text.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { isMachinesOnly } from "../../seal/canary.ts";
+import { hasSomewhere } from "../../serve/access/rights.ts";
 import type { Entry } from "../../serve/sets/kind.ts";
 import type { AdminContext } from "../desk/context.ts";
 import { ofOrganization } from "../desk/organizations.ts";
@@ -122,7 +123,7 @@ export function whatIs({ type, status, machinesOnly }: Hit): string {
   return [type, status, machinesOnly && "for machines only"].filter(Boolean).join(", ");
 }
 
-/** Keys, trusts and requests; persons for an operator, as nobody else lists them. */
+/** Keys, trusts and requests; persons for whoever may list them. */
 async function findBeside({ admin, within, hits, projects }: Search, organization: string | undefined): Promise<void> {
   const { isNamed } = within("");
   for (const { type, name, id, status, ...key } of await listKeys(admin, organization, isNamed)) {
@@ -133,7 +134,7 @@ async function findBeside({ admin, within, hits, projects }: Search, organizatio
     const { isNamed } = within(`${place.organization}/${place.project} ${environment}`);
     if (isNamed(name)) hits.add({ type: "request", ...place, name, environments: [environment], id, status });
   }
-  if (admin.rights !== "operator") return;
+  if (!hasSomewhere(admin.rights, "grant")) return;
   for (const { name, rights, ...person } of await listPersons(admin, organization)) {
     const held = new Set(rights.map((one) => `${one.organization}/${one.project}`));
     const theirs = {
