@@ -111,6 +111,10 @@ describeOnce("the form for a new key", (w) => {
     const checked = [...html.matchAll(/name="(\w+)" value="(\w+)" checked/g)].map(([, name, value]) => [name, value]);
     expect(checked.join(" ")).toBe("surfaces,rest_api resources,projects resources,variables");
     expect(html).toContain('<option value="90 days" selected>');
+    // One click leads to those of another organization.
+    await w.organization();
+    const other = (await visitor.page(`/keys/new?org=${org}`)).html;
+    expect(other).toMatch(new RegExp(`<a href="/keys/new\\?org=${org}" aria-current="page">`));
   });
 });
 
@@ -170,7 +174,11 @@ describeOnce("what a key is for", (w) => {
     const { id } = await w.key(organization, { ...everything, name: "all" });
     const pages = ["/keys", `/keys/${id}`, `/keys/new?org=${org}`, `/p/${org}/web/access`];
     const html = await Promise.all(pages.map(async (path) => (await visitor.page(path)).html));
-    for (const words of ["Programs and CI: <code>run</code>", "Agents: names only", "Old <code>/secrets</code> only"]) {
+    for (const words of [
+      "Programs and CI: <code>run</code>",
+      "Agents: names only",
+      "Only the older path <code>/secrets</code>",
+    ]) {
       expect(html.map((page) => page.includes(words))).toEqual([false, true, true, false]);
     }
     const text = html.join().replaceAll(/value="\w+"/g, "");
@@ -221,6 +229,9 @@ describeOnce("a key or a trust that is revoked on a page", (w) => {
   test("is refused from the next request on, and that is on record", async () => {
     const { org, visitor } = await furnish(w);
     const { id, key } = await make(w, visitor, org);
+    // Whoever comes at night looks for this one.
+    const before = (await visitor.page(`/keys/${id}`)).html;
+    expect(before.indexOf("Revoke it")).toBeLessThan(before.indexOf("Rotate it"));
     const { to } = await visitor.send(`/keys/${id}/revoke`, { key: id, again: "ci" });
     expect(to).toBe(`/keys/${id}/read`);
     expect((await w.ask("/projects", { key })).status).toBe(401);

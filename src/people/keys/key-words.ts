@@ -4,5 +4,11 @@ import type { Surface } from "../../serve/access/grant.ts";
 export const usesOf: Readonly<Record<Surface, string>> = {
   rest_api: "Programs and CI: `run`, `pull`, the action",
   mcp_server: "Agents: names only",
-  ci_action: "Old `/secrets` only",
+  ci_action: "Only the older path `/secrets`",
+};
+
+/** What it may read, if that is not said by what it is called: the kinds of items are. */
+export const readsOf: Readonly<Record<string, string>> = {
+  projects: "the list of its projects",
+  requests: "requests for variables, which it files",
 };

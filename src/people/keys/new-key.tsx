@@ -10,7 +10,7 @@ import {
   Box,
   Boxes,
   Change,
-  Chooser,
+  Chips,
   counted,
   Empty,
   Field,
@@ -23,6 +23,7 @@ import {
   SignInAgain,
   Table,
 } from "../../dashboard/parts/parts.tsx";
+import { withQuery } from "../../dashboard/parts/paths.ts";
 import type { Answer, Secret } from "../../dashboard/parts/route.ts";
 import { blame, Form, type Visit } from "../../dashboard/parts/visit.ts";
 import { resources, resourcesByDefault } from "../../kinds/people.ts";
@@ -34,7 +35,7 @@ import { listOrganizations } from "../projects/organizations.ts";
 import { recentProjects } from "../projects/page.tsx";
 import { listProjects } from "../projects/projects.ts";
 import { grantLine } from "./credentials.ts";
-import { usesOf } from "./key-words.ts";
+import { readsOf, usesOf } from "./key-words.ts";
 import { type KeyRecord, showKey } from "./keys.ts";
 import { create, rotate, seenKey } from "./operations.ts";
 import { exampleUrl, runLine, settingsLine } from "./run-page.tsx";
@@ -73,9 +74,14 @@ export async function newKeyPage(visit: Visit): Promise<Answer> {
         </Empty>
       )}
       {organizations.length > 1 && (
-        <Chooser button="Choose">
-          <Field label="For" name="org" options={organizations} value={org} />
-        </Chooser>
+        <Chips
+          label="Organizations"
+          items={organizations.map((one) => ({
+            words: one,
+            to: withQuery("/keys/new", { org: one }),
+            isHere: one === org,
+          }))}
+        />
       )}
       {org !== undefined && <NewKeyForm org={org} projects={await listProjects(admin, org)} typed={typed} />}
       {typed.has("command") && (await commandFor(typed))}
@@ -150,6 +156,7 @@ export function NewKeyForm(props: {
         name="resources"
         options={resources}
         checked={chosen("resources", resourcesByDefault)}
+        words={readsOf}
       />
       <Field
         name="expires"
@@ -244,7 +251,7 @@ export function RotateForm({ record, now }: { readonly record: KeyRecord; readon
           : ["Made now, it expires ", <Moment at={now + expiresAt - createdAt} />, ". "]}
         The old key stays valid for as long as you choose, unless it expires earlier.
       </p>
-      <Change action={`/keys/${id}/rotate`} button="Rotate" secret="once" hidden={seenKey(record)}>
+      <Change action={`/keys/${id}/rotate`} button="Rotate" secret="once" quiet hidden={seenKey(record)}>
         <Field name="overlap" label="The old key stays valid" options={Object.keys(overlaps)} value="24 hours" />
       </Change>
     </section>

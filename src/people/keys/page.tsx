@@ -163,20 +163,22 @@ export async function keyPage(visit: Visit): Promise<Answer> {
       {visit.may("keys") && !isFresh(admin) && record.environments?.includes("production") !== false && (
         <SignInAgain to={`change this ${record.type}, which reaches production`} />
       )}
-      {visit.may("keys") && record.type === "key" && record.status === "active" && (
-        <RotateForm record={record} now={now} />
-      )}
-      {visit.may("keys") && record.revokedAt === null && (
-        <section class="danger">
-          <h2>Revoke it</h2>
-          <p>
-            The next request with this {record.type} is refused, for good.
-            {record.type === "key" && " Revoke it, too, if the key is lost: Keyhole does not store it."}
-          </p>
-          <Change action={`/keys/${record.id}/revoke`} button="Revoke" danger hidden={{ [record.type]: record.id }}>
-            <Field name="again" label={["Type the name again: ", <Word>{record.name}</Word>]} required />
-          </Change>
-        </section>
+      {visit.may("keys") && (
+        <div class="row">
+          {record.revokedAt === null && (
+            <section class="danger">
+              <h2>Revoke it</h2>
+              <p>
+                The next request with this {record.type} is refused, for good.
+                {record.type === "key" && " Revoke it, too, if the key is lost: Keyhole does not store it."}
+              </p>
+              <Change action={`/keys/${record.id}/revoke`} button="Revoke" danger hidden={{ [record.type]: record.id }}>
+                <Field name="again" label={["Type the name again: ", <Word>{record.name}</Word>]} required />
+              </Change>
+            </section>
+          )}
+          {record.type === "key" && record.status === "active" && <RotateForm record={record} now={now} />}
+        </div>
       )}
     </>
   );
