@@ -58,6 +58,13 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     const others = ["DIFFERS", group, "SAME", "WAREHOUSE_TOKEN"];
     expect((await rows()).slice(0, 3)).toEqual(["DIFFERS", group, "NAME_00"]);
     expect(await rows()).toHaveLength(54);
+    // What is in the group stands further in than what comes after it.
+    const leftOf = (name: string) =>
+      page.$eval(`tbody a[href$="name=${name}"]`, (link) => link.getBoundingClientRect().left);
+    expect([(await leftOf("NAME_00")) > (await leftOf("SAME")), await leftOf("DIFFERS")]).toEqual([
+      true,
+      await leftOf("SAME"),
+    ]);
     const tree = await page.accessibility.snapshot({ interestingOnly: false });
     expect(allOfRole(tree, "rowheader").map(spokenText).slice(0, 2)).toEqual(["DIFFERS", group]);
     await page.focus("tbody .fold");
@@ -79,6 +86,7 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     await page.click("thead .sort");
     expect(await rows()).toHaveLength(53);
     expect((await rows())[1]).toBe("NAME_00");
+    expect(await leftOf("NAME_00")).toBe(await leftOf("SAME"));
     expect(await page.$$("button[aria-label$=' all groups'], .group")).toEqual([]);
     // What is folded is not chosen with all that is shown.
     await visit(1280, `${path}?choose=yes&folded=NAME_`);

@@ -99,7 +99,7 @@ withPrograms(["chromium"], "the dashboard's pages, in Chromium", (chromium) => {
       "(forced-colors: active)",
       "(scripting: none)",
       "(width < 42rem)",
-      "(width < 54rem)",
+      "(width < 56rem)",
       "(width >= 42rem)",
     ];
     expect([...new Set(asked?.map((one) => one.trim()))].sort()).toEqual([...known, "print"]);

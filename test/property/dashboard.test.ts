@@ -421,7 +421,7 @@ async function told(visitor: Visitor, where: string, items: number) {
     ),
     project: [project?.["variables"], project?.["Missing in production"]],
     found: only(found).map((row) => [row["Name"], row["Where it is"]?.match(/development|staging|production/g)]),
-    speaksForAll: pages.map((html) => !html.includes("That is about what you may see.")),
+    speaksForAll: pages.map((html) => !html.includes("What you may not see is not counted.")),
     counted: counted?.reduce((sum, row) => sum + Number(row["Times"]), 0),
   };
 }

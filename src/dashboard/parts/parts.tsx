@@ -398,7 +398,7 @@ export function Table<T>(props: TableProps<T>) {
         </thead>
         {chunked(headed(rows, groupOf), isLong && rows.length > wholeRowsMax ? lazyRows : rows.length).map((some) => (
           <tbody>
-            {some.map(({ row, head, count = 0 }) => [
+            {some.map(({ row, head, count = 0, isPart }) => [
               head !== undefined && (
                 <tr class="group" data-group={head} data-size={count}>
                   <th scope="rowgroup" colSpan={Object.keys(columns).length}>
@@ -406,7 +406,7 @@ export function Table<T>(props: TableProps<T>) {
                   </th>
                 </tr>
               ),
-              <Row {...props} row={row} />,
+              <Row {...props} row={row} isInGroup={isPart} />,
             ])}
           </tbody>
         ))}
@@ -427,22 +427,24 @@ function chunked<T>(rows: readonly T[], size: number): readonly (readonly T[])[]
 }
 
 /** A row, and what heads it: the first of a group has its name, and how many rows it has. */
-type Headed<T> = { readonly row: T; readonly head?: string; readonly count?: number };
+type Headed<T> = { readonly row: T; readonly head?: string; readonly count?: number; readonly isPart?: boolean };
 
 /** Groups have three rows and more. Of a few rows, or if all are of one group, there are none. */
 function headed<T>(rows: readonly T[], groupOf: TableProps<T>["groupOf"]): readonly Headed<T>[] {
   const groups = groupOf && rows.length >= 40 ? Map.groupBy(rows, (row) => groupOf(row) ?? row) : new Map();
   if (groups.size < 2) return rows.map((row) => ({ row }));
   return [...groups].flatMap(([head, all]: [string | T, T[]]) =>
-    all.map((row, at) =>
-      typeof head === "string" && at === 0 && all.length > 2 ? { row, head, count: all.length } : { row },
-    ),
+    all.map((row, at) => {
+      if (typeof head !== "string" || all.length < 3) return { row };
+      return { row, isPart: true, ...(at === 0 && { head, count: all.length }) };
+    }),
   );
 }
 
-function Row<T>({ row, columns, nameOf, classOf }: TableProps<T> & { readonly row: T }) {
+function Row<T>(props: TableProps<T> & { readonly row: T; readonly isInGroup?: boolean | undefined }) {
+  const { row, columns, nameOf, classOf, isInGroup } = props;
   return (
-    <tr data-name={nameOf?.(row)}>
+    <tr class={isInGroup ? "part" : undefined} data-name={nameOf?.(row)}>
       {Object.keys(columns).map((heading, at) => {
         const cell = columns[heading]?.(row);
         if (at === 0) return <th scope="row">{cell}</th>;

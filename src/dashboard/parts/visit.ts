@@ -54,7 +54,7 @@ export class Visit {
 
   /** What an empty list says. What an operator sees is all there is; others may have what a person's list lacks. */
   none(words: string): string {
-    return this.admin.rights === "operator" ? words : `${words} That is about what you may see.`;
+    return this.admin.rights === "operator" ? words : `${words} What you may not see is not counted.`;
   }
 
   /** The environments of a project in which this person has a right. */

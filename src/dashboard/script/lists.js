@@ -153,7 +153,7 @@ for (const table of every("table", ".long")) {
   table.previousElementSibling?.querySelector("output")?.after(all);
   table.addEventListener("sort", () => {
     for (const { head } of buttons) head.remove();
-    for (const row of every("tr", ".folded", table)) row.classList.remove("folded");
+    for (const row of every("tr", ".part", table)) row.className = "";
     all.remove();
   });
 }
