@@ -101,6 +101,12 @@ describeBoth("the audit", (w) => {
     // Who did it is what was found, so all that they read is listed.
     expect(tableOf(html, /^Who, what/)).toMatchObject([{ Names: "BENCH , OTHER", Times: "1" }]);
     expect(await found("ΣΊΓΜΑ")).toEqual([]);
+    // A part of who did it finds nothing, although one segment holds both entries and one of them has it in a name.
+    const ben = await visitorOf(w, "ben@laptop");
+    const shown = await ben.hidden(`/p/${where}/variables`, `/p/${where}/variables/edit`);
+    const typed = { "value.staging.OVERLAP": "3", "value.production.ELSE": "4", again: where };
+    expect(await ben.send(`/p/${where}/variables/edit`, { ...shown, ...typed })).toHaveProperty("to");
+    expect([await found("lap"), await found("else")]).toEqual([["variables.write"], ["variables.write"]]);
     const issuer = "https://id.example";
     await addPerson(w.admin, { name: "eve", organization: organization.slug, signIn: { issuer, subject: "eve" } });
     await grantRights(w.admin, "eve", { rights: ["audit"], projects: ["web"], environments: ["staging"] });

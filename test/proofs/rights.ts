@@ -157,8 +157,8 @@ export const asked: readonly Proof[] = [
     edits: [
       [
         "src/people/audit/audit.ts",
-        "if (!mayRead(rights, one) || !conditions.every(isMet)) return [];",
-        "if ((!mayRead(rights, one) && seq < 0) || !conditions.every(isMet)) return [];",
+        "if (!mayRead(rights, one) || !conditions.every(({ isMetBy }) => isMetBy(one))) return [];",
+        "if ((!mayRead(rights, one) && seq < 0) || !conditions.every(({ isMetBy }) => isMetBy(one))) return [];",
       ],
       ["src/people/audit/audit.ts", 'if (rights !== "operator") having.push(', "if (rights === null) having.push("],
     ],

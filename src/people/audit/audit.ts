@@ -306,13 +306,14 @@ function nameOf({ lane, seq, time, action }: AuditRecord): string {
 
 const lateMs = 5000;
 
-/** Met if one of the values of an entry fits. The segment of such an entry has this: the traces are {@link tracesOf} a part. */
+/** The segment of an entry that meets it has this: the traces are {@link tracesOf} a part. */
 type Condition = Having & {
-  readonly fits: (value: string) => boolean;
-  readonly valuesOf: (entry: AuditEntry) => readonly string[];
+  readonly isMetBy: (entry: AuditEntry) => boolean;
   /** The refusal if no entry at all meets the condition. */
   readonly otherwise?: string;
 };
+
+type ValuesOf = (entry: AuditEntry) => readonly string[];
 
 const valuesOf = {
   // An empty id must not match an empty slug.
@@ -323,7 +324,6 @@ const valuesOf = {
     ...(/^(?:key|trust)\./.test(action) ? names : []),
   ],
   action: ({ action }: AuditEntry) => [action],
-  name: ({ names }: AuditEntry) => names,
   environment: ({ environment }: AuditEntry) => (environment === null ? [] : [environment]),
   person: ({ actor }: AuditEntry) => (actor.type === "person" && actor.from !== "os" ? [actor.name] : []),
   actor: ({ actor }: AuditEntry) => [actor.type === "person" ? actor.name : actor.id],
@@ -363,30 +363,32 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
     const isPlain = /^[\x20-\x7e]{1,255}$/.test(wholeName);
     const traces = isPlain ? [JSON.stringify(wholeName).toLowerCase()] : tracesOf(wholeName);
     const otherwise = `No ${entryFor(admin)} names ${JSON.stringify(wholeName)}.`;
-    conditions.push({ fits: (one) => one === wholeName, valuesOf: valuesOf.name, traces, otherwise });
+    conditions.push({ isMetBy: ({ names }) => names.includes(wholeName), traces, otherwise });
   }
   if (person !== undefined) conditions.push(isOneOf([person], valuesOf.person));
   if (actor !== undefined) conditions.push(await conditionOnActor(admin, actor));
   if (nameOrActor !== undefined) {
     const [named, did] = [conditionOnName(admin, nameOrActor), await conditionOnActor(admin, nameOrActor)];
-    const fits = (value: string) => named.fits(value) || did.fits(value);
-    const values = (entry: AuditEntry) => [...valuesOf.name(entry), ...valuesOf.actor(entry)];
+    // The id of a key is a name in the entries of what was done to it.
+    const isMetBy = (entry: AuditEntry) =>
+      named.isMetBy(entry) || did.isMetBy(entry) || entry.names.some((one) => did.texts?.includes(one));
     const otherwise = `No ${entryFor(admin)} has ${JSON.stringify(nameOrActor)} in a name, or is by it.`;
-    conditions.push({ ...named, ...did, fits, valuesOf: values, otherwise });
+    conditions.push({ ...named, ...did, isMetBy, otherwise });
   }
   return conditions;
 }
 
 /** The condition that one of the values is one of the texts. */
-function isOneOf(texts: readonly string[], valuesOf: Condition["valuesOf"]): Condition {
-  return { fits: (value) => texts.includes(value), valuesOf, texts };
+function isOneOf(texts: readonly string[], valuesOf: ValuesOf): Condition {
+  return { isMetBy: (entry) => valuesOf(entry).some((value) => texts.includes(value)), texts };
 }
 
 /** The condition that a name has this part. @throws Refused as {@link requirePart} */
 function conditionOnName(admin: AdminContext, part: string): Condition {
   requirePart(part);
   const otherwise = `No ${entryFor(admin)} has ${JSON.stringify(part)} in a name.`;
-  return { fits: namesWith(part), valuesOf: valuesOf.name, traces: tracesOf(part), otherwise };
+  const has = namesWith(part);
+  return { isMetBy: ({ names }) => names.some(has), traces: tracesOf(part), otherwise };
 }
 
 /** What was looked at, in words. */
@@ -441,7 +443,8 @@ async function conditionOnActor(admin: AdminContext, actor: string): Promise<Con
   // An account of a machine is found without its host, too.
   const [texts, account] = [[...found, actor], `${actor}@`];
   const fits = (value: string) => texts.includes(value) || value.startsWith(account);
-  const condition = { fits, valuesOf: valuesOf.actor, texts: [...texts, account] };
+  const isMetBy = (entry: AuditEntry) => valuesOf.actor(entry).some(fits);
+  const condition = { isMetBy, texts: [...texts, account] };
   const word = JSON.stringify(actor);
   // The name of a key beyond their rights is answered as one that no key has.
   if (admin.rights !== "operator") return { ...condition, otherwise: `No ${entryFor(admin)} is by ${word}.` };
@@ -456,7 +459,7 @@ async function conditionOnActor(admin: AdminContext, actor: string): Promise<Con
  */
 async function conditionOn(
   admin: AdminContext,
-  values: Condition["valuesOf"],
+  values: ValuesOf,
   word: string,
   find: () => Promise<string>,
   within: readonly Condition[] = [],
@@ -515,8 +518,7 @@ function recordsOf(
   }
   const numbered = entries.flatMap((entry, index) => shownAs(entry).map((one) => ({ one, seq: firstSeq + index })));
   return numbered.flatMap(({ one, seq }) => {
-    const isMet = ({ fits, valuesOf }: Condition) => valuesOf(one).some(fits);
-    if (!mayRead(rights, one) || !conditions.every(isMet)) return [];
+    if (!mayRead(rights, one) || !conditions.every(({ isMetBy }) => isMetBy(one))) return [];
     const { organizationId: _, projectId: __, organization, project, names, write, ...shown } = one;
     const slugs = { organization: organization || null, project: project || null };
     return [{ time: at, ...shown, ...slugs, names, count: names.length, ...write, lane, seq }];
