@@ -143,6 +143,22 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       expect(new URL(page.url()).search).toBe("?filter=name_50");
     }, 60_000);
 
+    test("is kept by no browser: each field says so itself, which is where Firefox looks", async () => {
+      const page = await tab(ana.context, ana.at("variables"));
+      const kept = () =>
+        page.$$eval("form[data-change] :is(textarea, input:not([type=hidden], [type=checkbox]))", (all) => [
+          all.length > 0,
+          all.filter((one) => one.getAttribute("autocomplete") !== "off").map((one) => one.getAttribute("name")),
+        ]);
+      await page.hover("tbody tr");
+      await page.click("tbody .offered[type=button]");
+      expect(["the grid", ...(await kept())]).toEqual(["the grid", true, []]);
+      for (const path of ["variables/set", "variables/paste", "variables/text", "accounts/set"]) {
+        await page.goto(ana.at(path));
+        expect([path, ...(await kept())]).toEqual([path, true, []]);
+      }
+    }, 60_000);
+
     test("is masked unless one is in its field or wants to see it, and what was generated there is asked about, too", async () => {
       const page = await tab(ana.context, ana.at("accounts/set"));
       const isMasked = (one: string) =>

@@ -248,6 +248,7 @@ for (const table of every("table", ".long")) {
       field.rows = 1;
       field.ariaLabel = `New value of ${name} in ${heading}`;
       field.placeholder = cell.querySelector("time") ? "unchanged" : "none yet";
+      field.autocomplete = "off"; // Firefox keeps what is typed on disk if only the form says so
       field.autocapitalize = "none";
       field.spellcheck = false;
       field.addEventListener("keydown", ({ key }) => {
