@@ -262,6 +262,8 @@ describeBoth("what is typed in rows of the grid", (w) => {
       [{ ...fine, "value.staging.two words": "1" }, 400, "is not a variable name", "value.staging.two words"],
       [{ ...fine, "version.staging": "x" }, 400, "version.staging is not a number"],
       [{ ...fine, project: "other" }, 409, "The project has changed"],
+      // Before any of them is judged.
+      [Object.fromEntries(Array.from({ length: 10_001 }, (_, at) => [`value.staging.${at}`, "1"])), 422, "At most 10000"],
     ];
     for (const [fields, status, error, field] of refused) {
       const reply = await save(fields);

@@ -10,6 +10,7 @@ import type { Done } from "../../dashboard/parts/route.ts";
 import { type Form, inField, type Visit } from "../../dashboard/parts/visit.ts";
 import { findProject } from "../../people/desk/projects.ts";
 import { requireSets } from "../../people/editing/open.ts";
+import { setItemsMax } from "../../serve/sets/kind.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
 import { remove, set } from "./operations.ts";
 import { type NewVariable, validateVariables } from "./write.ts";
@@ -129,10 +130,13 @@ type EachWritten = readonly [Environment, readonly NewVariable[]];
  */
 export async function edit(visit: Visit): Promise<Done> {
   const { admin, where, form } = visit;
+  const fields = environments.map((environment) => [environment, form.typed(`value.${environment}.`)] as const);
+  // To judge each takes long, and the pages of others wait.
+  if (fields.reduce((sum, [, { size }]) => sum + size, 0) > setItemsMax)
+    throw new Refused("bound", `At most ${setItemsMax} fields are taken at once. Nothing was changed.`);
   const sets = await requireSets(admin, await findProject(admin, where, "write"), variables);
   const each = new Map<Environment, readonly NewVariable[]>();
-  for (const environment of environments) {
-    const typed = form.typed(`value.${environment}.`);
+  for (const [environment, typed] of fields) {
     const entries = sets.find((set) => set.environment === environment)?.entries ?? [];
     const days = new Map(entries.map(({ key, rotateBy }) => [key, rotateBy]));
     const written = [...typed].map(([name, value]): NewVariable => {
