@@ -227,9 +227,9 @@ describeBoth("what is typed in rows of the grid", (w) => {
     const [a, b, lines] = [canary(w), canary(w), canary(w, "\nsecond")];
     const b0 = await valueIn("staging", "B");
     const typed = { "value.staging.A": a, "value.production.A": a, "value.production.B": b, "value.staging.B": "" };
-    const here = "?filter=a b&only=missing-production&q=lost";
+    const here = "?filter=a b&only=missing-production&q=lost&folded=A_ B_";
     const fields = { ...typed, "value.staging.OLD": lines.replaceAll("\n", "\r\n"), again: where, here };
-    const to = at("variables?only=missing-production&filter=a+b");
+    const to = at("variables?only=missing-production&filter=a+b&folded=A_+B_");
     expect(await save(fields)).toEqual({ status: 200, to });
     const stored = [
       ...[await valueIn("staging", "A"), await valueIn("staging", "OLD"), await valueIn("staging", "B")],

@@ -148,8 +148,8 @@ export async function edit(visit: Visit): Promise<Done> {
   const targets = [...each.keys()];
   if (targets.length === 0) throw new Refused("invalid", "No field has a value. Nothing was changed.");
   form.requireAgain(where, targets);
-  const { filter = "", sort = "", only = "" } = Object.fromEntries(new URLSearchParams(form.find("here")));
-  const to = projectPagePath(where, variables.kind, { only, filter, sort });
+  const { filter = "", sort = "", only = "", folded = "" } = Object.fromEntries(new URLSearchParams(form.find("here")));
+  const to = projectPagePath(where, variables.kind, { only, filter, sort, folded });
   return carryOut(visit, set, { project: where, environments: targets, name: "", value: typedIn(""), each }, to);
 }
 
