@@ -263,7 +263,11 @@ describeBoth("what is typed in rows of the grid", (w) => {
       [{ ...fine, "version.staging": "x" }, 400, "version.staging is not a number"],
       [{ ...fine, project: "other" }, 409, "The project has changed"],
       // Before any of them is judged.
-      [Object.fromEntries(Array.from({ length: 10_001 }, (_, at) => [`value.staging.${at}`, "1"])), 422, "At most 10000"],
+      [
+        Object.fromEntries(Array.from({ length: 10_001 }, (_, at) => [`value.staging.${at}`, "1"])),
+        422,
+        "At most 10000",
+      ],
     ];
     for (const [fields, status, error, field] of refused) {
       const reply = await save(fields);
@@ -612,6 +616,24 @@ describeBoth("an environment as one text", (w) => {
     const seen = await visitor.send(send, { ...next.form, ...refused.unlessSeen, text: over });
     expect((await apply(seen.to)).status).toBe(200);
     expect(await names()).toContain("ALSO");
+  });
+
+  test("leaves out what became for machines only since, changed or not, without a word about its old value", async () => {
+    const { where, visitor, before, send, open, apply, names } = await texted(w);
+    const { text, form } = await open();
+    await setVariables(w.admin, where, "staging", [{ name: "KEEP", value: canary(w), machinesOnly: true }]);
+    let plan = "";
+    for (const typed of [text, text.replace(/^KEEP=.*$/m, "KEEP=guess"), text.replace(/^KEEP=.*\n/m, "")]) {
+      const { to = "" } = await visitor.send(send, { ...form, text: typed.replace(before, canary(w)) });
+      const { html } = await visitor.page(to);
+      expect(html).toContain("It would add 0, change 1 and delete 0.");
+      const words = "KEEP is for machines only since you saw it, and stays: its line is left out.";
+      expect(html.includes(words)).toBe(typed.includes("KEEP="));
+      plan = to;
+    }
+    expect((await apply(plan)).status).toBe(200);
+    expect(await newest(w, where, 1)).toEqual(written("variables", "CHANGED", "staging"));
+    expect(await names()).toContain("KEEP");
   });
 
   test("is refused without the right to reveal it, without the script, and in another project's form", async () => {

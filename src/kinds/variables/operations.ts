@@ -465,15 +465,29 @@ export const edited = operation({
   plan: async (admin, { project, environment, file, base }) => {
     const found = await findToChange(admin, project, ["reveal", "write", "see"], [environment]);
     requireFreshToCompare(admin, placeOf(found), [environment]);
-    const { items } = await openSetAt(admin, { project: found, descriptor: variables, environment }, base);
+    const { items, isMachinesOnly } = await openSetAt(
+      admin,
+      { project: found, descriptor: variables, environment },
+      base,
+    );
+    // To compare their lines with what they were would tell about what no person reads now.
+    const hiddenSince = new Set(
+      [...items].flatMap(([name, { isHidden, entry }]) => (isHidden && !isMachinesOnly(entry) ? [name] : [])),
+    );
     const shown = [...items.values()].flatMap((item) =>
       item.isHidden ? [] : [{ name: item.entry.key, value: storedValue(item) }],
     );
     const stored = new Map(shown.map(({ name, value }) => [name, value]));
-    const read = await readImport(file, "env", (name, value) => stored.get(name) === value);
+    const read = await readImport(file, "env", (name, value) => hiddenSince.has(name) || stored.get(name) === value);
     if (read.variables.length === 0) throw usageProblem("The text holds no variables.");
-    const { changed, removed } = changesIn(shown, read.variables);
-    const asked = { remove: removed, onlyChanges: true, warnings: read.warnings };
+    const [left = [], taken = []] = [true, false].map((one) =>
+      read.variables.filter(({ name }) => hiddenSince.has(name) === one),
+    );
+    const { changed, removed } = changesIn(shown, taken);
+    const stays = left.map(
+      ({ name }) => `${name} is for machines only since you saw it, and stays: its line is left out.`,
+    );
+    const asked = { remove: removed, onlyChanges: true, warnings: [...stays, ...read.warnings] };
     const { would, ...change } = await planVariables(admin, project, environment, changed, asked, found);
     const counts = `add ${would.added.length}, change ${would.changed.length} and delete ${would.deleted.length}`;
     return {
