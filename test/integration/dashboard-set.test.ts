@@ -644,6 +644,9 @@ describeBoth("an environment as one text", (w) => {
     const dan = await personOf(w, where, "dan", ["see", "reveal"]);
     const untouched = await stored(w);
     expect((await visitor.submit(at("variables/text"), form)).status).toBe(400);
+    const unseen = { ...(await visitor.hidden(page, send)), text: "A=1" };
+    const first = { status: 400, error: "Show all values first. Nothing was done." };
+    expect(await visitor.send(send, unseen)).toMatchObject(first);
     expect(await visitor.send(at("variables/text"), { ...form, project: "another" })).toMatchObject({ status: 409 });
     expect((await bea.page(at("variables"))).html).not.toContain("Edit as text");
     expect((await bea.page(page)).status).toBe(404);

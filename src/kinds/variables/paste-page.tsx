@@ -66,7 +66,7 @@ export async function textPage(visit: Visit): Promise<Answer> {
       <Change
         action={projectPagePath(where, "variables/paste")}
         button="See what it would do"
-        hidden={{ environment, ...seenOf(project, [set]), base: set.stored.version }}
+        hidden={{ environment, ...seenOf(project, [set]), base: "" }}
         beside={
           <button type="submit" class="quiet" formAction={page()} formNoValidate data-secret="typed">
             Show all values
@@ -105,6 +105,8 @@ export async function paste(visit: Visit): Promise<Answer> {
   const environment = form.environment();
   const file = typedIn(fitting(form.read("text"), "var import"));
   const isWhole = form.has("base");
+  // Until then, what is not in the text was not removed from it.
+  if (form.find("base") === "") throw new Refused("invalid", "Show all values first. Nothing was done.");
   const prune = form.has("prune") ? (true as const) : undefined;
   const notes = form.has("notes") ? (true as const) : undefined;
   const given = { project: where, environment, file };
