@@ -92,7 +92,7 @@ async function planPage(visit: Visit): Promise<Answer> {
       <Changed names={names} />
       {same > 0 && <p class="quiet">{counted(same, "variable has", "variables have")} the same value already.</p>}
       {changesOf(names).length === 0 ? (
-        <Empty>{environment} has all of this already. There is nothing to apply.</Empty>
+        <Empty>There is nothing to apply.</Empty>
       ) : (
         <Change action={visit.url.pathname} button="Apply exactly that" hidden={seen}>
           {environment === "production" && <NameAgain name={where} what="name of the project" />}

@@ -523,7 +523,7 @@ describeOnce("the page that takes a pasted text", (w) => {
     expect((await revealVariable(w.admin, where, "staging", "LARGE")).length).toBe(64 * 1024);
     const again = await paste({ text: large });
     const { html } = await visitor.page(again.to as string);
-    expect(html).toContain("staging has all of this already. There is nothing to apply.");
+    expect(html).toContain(">There is nothing to apply.");
     expect(html).not.toContain("Apply exactly that");
   });
 });
@@ -584,7 +584,7 @@ describeBoth("an environment as one text", (w) => {
     // An unchanged text has nothing to apply, and an empty one deletes nothing.
     const again = await open();
     const same = await visitor.send(send, { ...again.form, text: again.text });
-    expect((await visitor.page(same.to ?? "")).html).toContain("There is nothing to apply.");
+    expect((await visitor.page(same.to ?? "")).html).toContain(">There is nothing to apply.");
     expect(await visitor.send(send, { ...again.form, text: "" })).toMatchObject({ status: 400, field: "text" });
     expect(visitor.reported).toEqual([]);
   });
