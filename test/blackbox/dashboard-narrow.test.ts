@@ -22,6 +22,10 @@ withPrograms(["chromium"], "what is seen at once, in Chromium", (chromium) => {
       await Bun.write(`${site.folder}/secret.pem`, "x");
       await fillHostile(site);
       await site.json(["project", "create", `acme/${"o".repeat(64)}`]);
+      await site.json(["person", "add", "dev"]);
+      const inWeb = ["--project", "web", "--all-environments"];
+      await site.json(["person", "grant", "dev", "see", ...inWeb]);
+      await site.json(["person", "grant", "dev", "reveal", ...inWeb, "--until", "4h"]);
     },
   );
   const topOf = (selector: string) => page.$eval(selector, (one) => one.getBoundingClientRect().top);
@@ -38,6 +42,15 @@ withPrograms(["chromium"], "what is seen at once, in Chromium", (chromium) => {
     expect(cell).toEqual(["added", "variables.write"]);
     await page.click("summary:has(h2)");
     expect(await page.$eval(".views table caption", (one) => one.textContent)).toBe("Who, what and how often");
+  });
+
+  test("the values of an item are at one height, however long what stands above one of them is", async () => {
+    await page.goto(`${dashboard.origin}/p/acme/hostile/variables/item?name=STAYS_SHORT`);
+    const below = await page.$$eval(".values > section > p:has(time)", (all) =>
+      all.map((one) => one.offsetTop > (one.closest("section")?.querySelector("h2")?.offsetTop ?? 0) + 10),
+    );
+    expect(below).toEqual([true, true]);
+    expect(new Set(await page.$$eval("[data-secret=shown]", (all) => all.map((one) => one.offsetTop))).size).toBe(1);
   });
 
   test("the filter takes times in the reader's zone, and the address has them in UTC", async () => {
@@ -96,5 +109,10 @@ withPrograms(["chromium"], "what is seen at once, in Chromium", (chromium) => {
     const tabs = await page.evaluate(`[getComputedStyle(document.querySelector(".tabs")).maskImage !== "none",
       document.querySelector(".tabs [aria-current]").getBoundingClientRect().right <= 390]`);
     expect(tabs).toEqual([true, true]);
+    // A right that ends is no time of its row, and is cut off nowhere.
+    const ends = await page.$$eval("td[data-heading=production]:has(time)", (all) =>
+      all.map((one) => [one.textContent.startsWith("○ names, ● reads until "), one.scrollWidth <= one.clientWidth]),
+    );
+    expect(ends).toEqual([[true, true]]);
   });
 });

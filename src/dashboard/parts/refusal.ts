@@ -20,7 +20,7 @@ const refusals = {
   forbidden: [403, "Not permitted"],
   stale: [401, "Sign in again"],
   exists: [409, "Already exists"],
-  conflict: [409, "Changed since you looked"],
+  conflict: [409, "Not possible now"],
   bound: [422, "Too much"],
   unavailable: [503, "Not available"],
   unauthorized: [503, "Not allowed in the database"],
