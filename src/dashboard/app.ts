@@ -118,7 +118,8 @@ async function answered(
     const sent = await awaitTurn(request, parts, route, databases, opened);
     if (sent === undefined) {
       const message = "Nobody is signed in here any more. Nothing was done.";
-      if (byScript) return json(401, { error: message, again: "signIn" in parts.entrance ? "/sign-in" : "/" });
+      if (byScript)
+        return json(401, { error: message, ended: true, again: "signIn" in parts.entrance ? "/sign-in" : "/" });
       return closed(parts, request, route.method === "POST" ? message : "");
     }
     const { session, form, database } = sent;

@@ -112,6 +112,35 @@ withPrograms(["chromium"], "what was typed, in Chromium", (chromium) => {
       await page.close();
     }, 60_000);
 
+    test("in such a text is not replaced by a second press, and goes with the values when nobody types or is signed in", async () => {
+      const eve = await person("eve@desk");
+      const page = await tab(eve.context, eve.at("variables/text?environment=staging"));
+      page.on("dialog", (dialog) => void dialog.accept());
+      const fields = () => page.$$eval(`${field("text")}, ${field("base")}`, (all) => all.map(({ value }) => value));
+      const shown = `document.querySelector('main [name="text"]').value.includes("NAME_9=")`;
+      await page.evaluate(`{
+        const set = window.setTimeout;
+        window.setTimeout = (run, ms) => (ms === 300000 ? ((window.late = run), 0) : set(run, ms));
+      }`);
+      for (const end of ["late", "session"]) {
+        await press(page, "Show all values");
+        await page.waitForFunction(shown);
+        await page.keyboard.type("# typed\n");
+        await press(page, "Show all values");
+        await said(page, "That would replace what you typed.");
+        expect((await fields()).map((one) => /^(# typed|\d+$)/.test(one))).toEqual([true, true]);
+        if (end === "late") await page.evaluate("late()");
+        else {
+          w.clock.nowMs = Date.now() + 16 * 60_000;
+          await press(page, "See what it would do");
+        }
+        await said(page, end === "late" ? "no key was pressed for five minutes" : "then press Show all values here");
+        expect([end, ...(await fields())]).toEqual([end, "", ""]);
+      }
+      w.clock.nowMs = undefined;
+      await page.close();
+    }, 60_000);
+
     test("is asked about before one leaves, unless it was saved", async () => {
       const page = await tab(ana.context, ana.at("variables/set?name=NAME_5"));
       const asked: string[] = [];

@@ -52,6 +52,10 @@ async function send(form, button) {
   const hide = hiding.get(button);
   if (hide) return hide();
   const refusal = refusalOf(form);
+  if (button.dataset.secret === "typed" && unsaved.has(form)) {
+    refusal.textContent = "That would replace what you typed. Empty the text first.";
+    return;
+  }
   button.ariaDisabled = "true";
   const answer = ask(form, button);
   refusal.textContent = "";
@@ -61,9 +65,11 @@ async function send(form, button) {
   const how = button.dataset.secret ?? form.dataset.secret;
   const copying = how === "copied" ? copy(answer.then(({ secret }) => secret ?? Promise.reject())) : undefined;
   try {
-    const { error, to = "/", secret } = await answer;
+    const { error, to = "/", secret, ended } = await answer;
     if (error === undefined) unsaved.delete(form);
-    if (error !== undefined) refuse(form, button, await answer);
+    const [shower] = ended ? every("button", "[data-secret=typed]", form) : [];
+    if (shower) empty(form);
+    if (error !== undefined) refuse(form, shower ?? button, await answer);
     else if (copying) sayCopied(await copying, button, refusal);
     else if (secret === undefined) location.assign(to);
     else if (how === "typed") type(form, secret, (await answer).seen);

@@ -10,7 +10,7 @@
  * data-change   a form that the script sends. It has an element with role=alert, for what is wrong
  * data-secret   of a form or one of its buttons: what becomes of the secret in the answer. `once`: it takes the form's
  *               place. `shown`: it is in the form's output.secret for 30 seconds. `copied`: to the clipboard. `typed`: into
- *               the form's text, until somebody leaves the page
+ *               the form's text, until somebody leaves the page, is signed out or presses no key for five minutes
  * data-copy     a form after a table: rows get a Copy button below the headings that this names, where a time is
  * data-rows     a form around a table: a row gets fields below the headings that this names, for what is there and not
  * data-group    a row that heads other rows of a table, which can be folded
@@ -35,6 +35,7 @@
  * @property {string} [error] - why nothing was done. Then there may be:
  * @property {string} [field] - the field that is wrong
  * @property {string} [again] - where to sign in: in another tab, so that what was typed stays
+ * @property {true} [ended] - nobody is signed in any more
  * @property {Record<string, number>} [unlessSeen] - the fields of a form that saw what somebody else wrote, and writes over it
  * @property {Record<string, string | number>} [seen] - the fields of the form that say what the secret is of
  * @property {string} [secret] - what was asked for. For a new key, there are also:

@@ -60,19 +60,39 @@ function aboutValue(secret) {
   ].join(", ");
 }
 
+const typedMs = 5 * 60_000;
+let emptying = 0;
+
 /**
- * Puts a secret where somebody changes it.
+ * Puts a secret where somebody changes it, until they press no key for some minutes.
  * @param {HTMLFormElement} form
  * @param {string} secret
  * @param {Record<string, string | number>} [seen]
  */
 function type(form, secret, seen = {}) {
   fill(form, { ...seen, text: secret });
+  const later = () => {
+    clearTimeout(emptying);
+    emptying = setTimeout(() => {
+      empty(form);
+      refusalOf(form).textContent = "The values are gone: no key was pressed for five minutes.";
+    }, typedMs);
+  };
+  form.onkeydown = form.oninput = later;
+  later();
   const field = fieldOf(form, "text");
   if (!field) return;
   field.setSelectionRange(0, 0);
   field.scrollTop = 0;
   field.focus();
+}
+
+/** Takes the secret away, with what was changed in it. @param {HTMLFormElement} form */
+function empty(form) {
+  clearTimeout(emptying);
+  form.onkeydown = form.oninput = null;
+  fill(form, { text: "", base: "" });
+  unsaved.delete(form);
 }
 
 /** Whether the browser lets the page copy. @param {Promise<string>} text */
@@ -154,5 +174,5 @@ function copying(button, source, refusal) {
 addEventListener("pagehide", () => {
   for (const hide of hiding.values()) hide();
   for (const output of every("output", ".secret")) output.replaceChildren();
-  for (const button of every("button", "[data-secret=typed]")) if (button.form) fill(button.form, { text: "" });
+  for (const button of every("button", "[data-secret=typed]")) if (button.form) empty(button.form);
 });

@@ -76,7 +76,7 @@ export async function textPage(visit: Visit): Promise<Answer> {
         <Field
           name="text"
           label={`All variables of ${environment}`}
-          help="That you saw them is on record. They go when you leave. Removing a line deletes its variable."
+          help="That you saw them is on record. They go, with your changes, when you leave or press no key for five minutes. Removing a line deletes its variable."
           rows={18}
           required
         />
