@@ -150,11 +150,11 @@ withPrograms(["chromium"], "the grid, in Chromium", (chromium) => {
     for (const isPhone of [false, true]) {
       await page.setViewport({ width: isPhone ? 390 : 1280, height: 844, isMobile: isPhone, hasTouch: isPhone });
       await page.goto(`${dashboard.origin}${path}?filter=same`);
-      const row = await page.waitForSelector("tbody tr:not([hidden], .group)");
+      const row = await page.waitForSelector("tbody:not([hidden]) tr:not([hidden], .group)");
       expect(await isSaveThere()).toBe(false);
       if (isPhone) await row?.tap();
       else {
-        await page.focus("tbody tr:not([hidden], .group) a");
+        await page.focus("tbody:not([hidden]) tr:not([hidden], .group) a");
         await page.keyboard.press("Tab");
       }
       const edit = await page.waitForSelector("[aria-label='Edit SAME here']");

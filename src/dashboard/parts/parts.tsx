@@ -396,18 +396,18 @@ export function Table<T>(props: TableProps<T>) {
             ))}
           </tr>
         </thead>
-        {chunked(headed(rows, groupOf), isLong && rows.length > wholeRowsMax ? lazyRows : rows.length).map((some) => (
-          <tbody>
-            {some.map(({ row, head, count = 0, isPart }) => [
-              head !== undefined && (
-                <tr class="group" data-group={head} data-size={count}>
-                  <th scope="rowgroup" colSpan={Object.keys(columns).length}>
-                    {head}… <b>{count.toLocaleString("en")}</b>
-                  </th>
-                </tr>
-              ),
-              <Row {...props} row={row} isInGroup={isPart} />,
-            ])}
+        {bodiesOf(rows, isLong && rows.length > wholeRowsMax ? lazyRows : rows.length, groupOf).map((body) => (
+          <tbody data-group={body.group}>
+            {body.count > 0 && (
+              <tr class="group">
+                <th scope="rowgroup" colSpan={Object.keys(columns).length}>
+                  {body.group}… <b>{body.count.toLocaleString("en")}</b>
+                </th>
+              </tr>
+            )}
+            {body.rows.map((row) => (
+              <Row {...props} row={row} />
+            ))}
           </tbody>
         ))}
       </table>
@@ -422,29 +422,28 @@ export function Table<T>(props: TableProps<T>) {
 const wholeRowsMax = 200;
 const lazyRows = 50;
 
-function chunked<T>(rows: readonly T[], size: number): readonly (readonly T[])[] {
-  return Array.from({ length: Math.ceil(rows.length / size) }, (_, at) => rows.slice(at * size, (at + 1) * size));
-}
-
-/** A row, and what heads it: the first of a group has its name, and how many rows it has. */
-type Headed<T> = { readonly row: T; readonly head?: string; readonly count?: number; readonly isPart?: boolean };
+/** Rows of one group, or of none. `count`: how many the group has, if it begins here. */
+type RowGroup<T> = { readonly group: string | undefined; readonly count: number; readonly rows: T[] };
 
 /** Groups have three rows and more. Of a few rows, or if all are of one group, there are none. */
-function headed<T>(rows: readonly T[], groupOf: TableProps<T>["groupOf"]): readonly Headed<T>[] {
-  const groups = groupOf && rows.length >= 40 ? Map.groupBy(rows, (row) => groupOf(row) ?? row) : new Map();
-  if (groups.size < 2) return rows.map((row) => ({ row }));
-  return [...groups].flatMap(([head, all]: [string | T, T[]]) =>
-    all.map((row, at) => {
-      if (typeof head !== "string" || all.length < 3) return { row };
-      return { row, isPart: true, ...(at === 0 && { head, count: all.length }) };
-    }),
-  );
+function bodiesOf<T>(rows: readonly T[], size: number, groupOf: (row: T) => string | undefined = () => undefined) {
+  const sizes = Map.groupBy(rows, groupOf);
+  const bodies: RowGroup<T>[] = [];
+  for (const row of rows) {
+    const name = groupOf(row);
+    const count = sizes.get(name)?.length ?? 0;
+    const group = rows.length >= 40 && count > 2 && count < rows.length ? name : undefined;
+    const last = bodies.at(-1);
+    const isNext = last !== undefined && last.group === group;
+    if (isNext && last.rows.length < size) last.rows.push(row);
+    else bodies.push({ group, count: isNext || group === undefined ? 0 : count, rows: [row] });
+  }
+  return bodies;
 }
 
-function Row<T>(props: TableProps<T> & { readonly row: T; readonly isInGroup?: boolean | undefined }) {
-  const { row, columns, nameOf, classOf, isInGroup } = props;
+function Row<T>({ row, columns, nameOf, classOf }: TableProps<T> & { readonly row: T }) {
   return (
-    <tr class={isInGroup ? "part" : undefined} data-name={nameOf?.(row)}>
+    <tr data-name={nameOf?.(row)}>
       {Object.keys(columns).map((heading, at) => {
         const cell = columns[heading]?.(row);
         if (at === 0) return <th scope="row">{cell}</th>;

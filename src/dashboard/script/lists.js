@@ -92,68 +92,45 @@ for (const [at, field] of every("input", "[data-filter]").entries()) {
 /* Groups: each can be folded, and all of them at once. An order of the rows ends them. */
 
 for (const table of every("table", ".long")) {
-  const heads = every("tr", ".group", table);
-  if (heads.length === 0) continue;
+  const bodies = every("tbody", "[data-group]", table);
+  if (bodies.length === 0) continue;
   const kept = keptInAddress("folded");
-  const folded = new Set(kept.value.split(" "));
-  const buttons = heads.map((head) => {
+  const groupOf = (/** @type {HTMLElement} */ one) => one.closest("tbody")?.dataset.group ?? "";
+  const buttons = every("tr", ".group", table).map(({ cells: [cell] }) => {
     const button = element("button", { type: "button", className: "fold" });
-    const [cell] = head.cells;
     button.append(...cell.childNodes);
     cell.append(button);
-    button.addEventListener("click", () => {
-      fold(head, button, button.ariaExpanded === "true");
-      keep();
-    });
-    return { head, button };
+    return button;
   });
-  const fold = (
-    /** @type {HTMLTableRowElement} */ head,
-    /** @type {HTMLButtonElement} */ button,
-    /** @type {boolean} */ isFolded,
-  ) => {
-    const { group = "", size } = head.dataset;
-    button.ariaExpanded = String(!isFolded);
-    if (isFolded) folded.add(group);
-    else folded.delete(group);
-    /** @type {HTMLTableRowElement | null | undefined} */
-    let row = head;
-    for (let left = Number(size); row && left > 0; left--) {
-      const body = row.parentElement;
-      row = /** @type {any} */ (row.nextElementSibling ?? body?.nextElementSibling?.firstElementChild);
-      row?.classList.toggle("folded", isFolded);
+  const names = buttons.map(groupOf);
+  const all = element("button", { type: "button", className: "quiet" });
+  const fold = (/** @type {string[]} */ folded) => {
+    for (const button of buttons) {
+      button.ariaExpanded = String(!folded.includes(groupOf(button)));
     }
-  };
-  const stretchAll = () => {
-    for (const body of table.tBodies) stretch(body, every("tr", ":not(.folded)", body).length);
-  };
-  const label = () => {
-    all.textContent = buttons.some(({ button }) => button.ariaExpanded === "true") ? "Fold" : "Unfold";
+    for (const body of bodies) {
+      const isFolded = body.classList.toggle("folded", folded.includes(groupOf(body)));
+      stretch(body, isFolded ? every("tr", ".group", body).length : body.rows.length);
+    }
+    all.textContent = folded.length < names.length ? "Fold" : "Unfold";
     all.ariaLabel = `${all.textContent} all groups`;
-  };
-  const keep = () => {
-    label();
-    stretchAll();
-    kept.keep([...folded].join(" ").trim());
+    kept.keep(folded.join(" "));
     kept.now();
   };
-  const all = element("button", { type: "button", className: "quiet" });
-  all.addEventListener("click", () => {
-    const isFolded = all.textContent === "Fold";
-    for (const { head, button } of buttons) fold(head, button, isFolded);
-    keep();
-  });
-  for (const { head, button } of buttons) {
-    const isFolded = folded.has(head.dataset.group ?? "");
-    if (isFolded) fold(head, button, true);
-    else button.ariaExpanded = "true";
+  const folded = () => names.filter((_, at) => buttons[at].ariaExpanded === "false");
+  for (const [at, button] of buttons.entries()) {
+    button.addEventListener("click", () => {
+      const others = folded().filter((one) => one !== names[at]);
+      fold(button.ariaExpanded === "true" ? [...others, names[at]] : others);
+    });
   }
-  if (kept.value !== "") stretchAll();
-  label();
+  all.addEventListener("click", () => fold(folded().length < names.length ? names : []));
+  fold(names.filter((one) => kept.value.split(" ").includes(one)));
   table.previousElementSibling?.querySelector("output")?.after(all);
   table.addEventListener("sort", () => {
-    for (const { head } of buttons) head.remove();
-    for (const row of every("tr", ".part", table)) row.className = "";
+    for (const button of buttons) button.closest("tr")?.remove();
+    for (const body of bodies) delete body.dataset.group;
+    for (const body of bodies) body.className = "";
     all.remove();
   });
 }

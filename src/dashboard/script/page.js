@@ -13,8 +13,7 @@
  *               the form's text, until somebody leaves the page, is signed out or presses no key for five minutes
  * data-copy     a form after a table: rows get a Copy button below the headings that this names, where a time is
  * data-rows     a form around a table: a row gets fields below the headings that this names, for what is there and not
- * data-group    a row that heads other rows of a table, which can be folded
- * data-size     how many rows it heads
+ * data-group    a part of a table whose rows can be folded. If it begins here, its first row heads them
  * data-copies   a button that copies the text of the element with this id
  * data-filter   a field that filters the table after its line. The line has an output, for the count
  * data-name     a row: what the filter searches in place of the first cell
