@@ -136,14 +136,11 @@ function refuse(form, { className, textContent }, { error = "", unlessSeen, fiel
   wrong.focus();
   const line = Number(/^line (\d+): /.exec(error)?.[1] ?? 0);
   if (line === 0) return;
-  const before =
-    wrong.value
-      .split("\n")
-      .slice(0, line - 1)
-      .join("\n").length + Number(line > 1);
-  wrong.setSelectionRange(before, before + (wrong.value.split("\n")[line - 1]?.length ?? 0));
+  const lines = wrong.value.split("\n");
+  const before = lines.slice(0, line - 1).join("\n").length + Number(line > 1);
+  wrong.setSelectionRange(before, before + (lines[line - 1]?.length ?? 0));
   // Browsers do not scroll to what a script selects. Lines that are folded in two are few.
-  wrong.scrollTop = (wrong.scrollHeight * (line - 2)) / wrong.value.split("\n").length;
+  wrong.scrollTop = (wrong.scrollHeight * (line - 2)) / lines.length;
 }
 
 /**

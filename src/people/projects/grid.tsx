@@ -69,6 +69,7 @@ export async function gridPage(visit: Visit, isAsked = false): Promise<Answer> {
   const written = visit.reached(project, "write");
   const mayWrite = written.length > 0;
   const editable = kindPages[kind]?.isEditedInRows ? written.filter((one) => seen.includes(one)) : [];
+  const shownSets = sets.filter((set) => editable.includes(set.environment));
   const { Several, form } = (mayWrite && kindPages[kind]) || {};
   const runs = { Run: projectPagePath(where, "run") };
   const actions = {
@@ -130,13 +131,7 @@ export async function gridPage(visit: Visit, isAsked = false): Promise<Answer> {
         <Change
           action={projectPagePath(where, `${kind}/edit`)}
           button="Save"
-          hidden={{
-            ...seenOf(
-              project,
-              sets.filter((set) => editable.includes(set.environment)),
-            ),
-            here: "",
-          }}
+          hidden={{ ...seenOf(project, shownSets), here: "" }}
           rows={editable}
           first={
             <>
