@@ -136,7 +136,7 @@ async function answered(
     // Another tab may be loading another page.
     const at = pathname + search;
     const name = identity === undefined ? personText(actor) : identity.label;
-    const ask = identity && commandsToAsk(identity, own, route.rights[0] ?? "see", pathname);
+    const ask = identity && commandsToAsk(identity, own, route.needs ?? route.rights.slice(0, 1), pathname);
     const sought = searchParams.get("q") ?? undefined;
     reader = { actor: name, rights, notice: session.notices.get(at), path: pathname, sought, ask };
     requireRight(route, admin, byScript);

@@ -191,13 +191,18 @@ function addCommand({ issuer, subject }: Identity): string {
 }
 
 /**
- * The commands that would give somebody a right for some hours. They follow from the path alone, so that they tell nothing
+ * The commands that would give somebody rights for some hours. They follow from the path alone, so that they tell nothing
  * of what is there.
  * @param name - of their own entry in the list of persons; undefined if they have none
  */
-export function commandsToAsk(identity: Identity, name: string | undefined, right: Right, path: string): string {
+export function commandsToAsk(
+  identity: Identity,
+  name: string | undefined,
+  needed: readonly Right[],
+  path: string,
+): string {
   const [, where = "ORG/PROJECT"] = /^\/p\/([\w-]+\/[\w-]+)(?:\/|$)/.exec(path) ?? [];
-  const rights = right === "see" ? right : `see,${right}`;
+  const rights = everyRight.filter((one) => one === "see" || needed.includes(one));
   const grant = `keyhole person grant ${name ?? "NAME"} ${rights} --project ${where} --all-environments --until 4h`;
   return name === undefined ? `${addCommand(identity)}\n${grant}` : grant;
 }

@@ -205,6 +205,24 @@ describeBoth("the page of people", (w) => {
     expect(pages[0]?.html.replaceAll("/api", "/none")).toBe(pages[1]?.html ?? "");
   });
 
+  test("nothing leads to a page that takes a right which somebody has in another project, and its 404 asks for all", async () => {
+    const { where, lead, as } = await furnish(w);
+    await grantRights(w.admin, lead, { rights: ["see", "reveal"], projects: ["api"], environments: null });
+    const pages = [`/p/${where}/variables/text`, `/p/${where}/variables/promote`];
+    const led = async (visitor: Visitor) => {
+      const { html } = await visitor.page(`/p/${where}/variables`);
+      const queries = ["edit", "promote"].map(
+        (q) => `/find/offers?${new URLSearchParams({ q, page: pages[0] ?? "" })}`,
+      );
+      const offers = await Promise.all(["/find/offers", ...queries].map(async (one) => (await visitor.page(one)).html));
+      return [html, ...offers].map((text) => pages.filter((page) => text.includes(`"${page}"`)).length);
+    };
+    expect(await led(await visitorOf(w))).toEqual([2, expect.any(Number), 1, 1]);
+    expect(await led(as(lead))).toEqual([0, 0, 0, 0]);
+    const asked = await Promise.all(pages.map((page) => as(lead).page(page)));
+    expect(asked.map(({ html }) => / (see\S+) --project/.exec(html)?.[1])).toEqual(["see,reveal,write", "see,reveal"]);
+  });
+
   test("takes somebody's last right from whoever is then shown to nobody there, and offers no list with a gap", async () => {
     const { slug, where, ben, as } = await furnish(w);
     const guest = `guest-${slug}`;

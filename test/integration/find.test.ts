@@ -349,6 +349,9 @@ describeBoth("the page that finds names", (w) => {
       const { offers, statements } = await offered(q);
       expect([q, offers[0], statements]).toEqual([q, deed, inOrganization.statements]);
     }
+    // Each word costs time for each project.
+    const wordy = async (count: number) => (await offered(`promote ${`${where} `.repeat(count - 1)}`)).offers.length;
+    expect([await wordy(8), await wordy(9)]).toEqual([1, 0]);
     const { html } = await visitor.page(`/find?q=promote+${slug}/api`);
     expect(html).toContain(`href="/p/${other.where}/variables/promote"`);
     // What may only be read is not offered to be changed.

@@ -12,6 +12,8 @@ export type Route = {
   readonly path: string;
   /** A person needs one of these rights somewhere, or the page does not exist for them. The handler checks the rest. */
   readonly rights: readonly Right[];
+  /** All the rights that it takes together in an environment of the project in its path. Default: any of `rights`. */
+  readonly needs?: readonly Right[];
   /** Whether the answer is a secret: only the page's script may ask for it, since no page has a value in its HTML. */
   readonly isSecret?: true;
   /** Whether it may take longer than an idle connection lives, such as a walk of the whole audit. */

@@ -57,9 +57,9 @@ export class Visit {
     return this.admin.rights === "operator" ? words : `${words} What you may not see is not counted.`;
   }
 
-  /** The environments of a project in which this person has a right. */
-  reached(project: FoundProject, right: Right): readonly Environment[] {
-    return reached(this.admin.rights, [right], placeOf(project));
+  /** The environments of a project in which this person has all of these rights. */
+  reached(project: FoundProject, ...needed: readonly Right[]): readonly Environment[] {
+    return reached(this.admin.rights, needed, placeOf(project));
   }
 
   /** A parameter of the URL; undefined if it is absent or empty. */

@@ -8,7 +8,7 @@ import { severalOf } from "../several.tsx";
 import { variables } from "./entry.ts";
 import { comingDay, edit, form } from "./form.tsx";
 import { copy, importAll, mark, remove, set } from "./operations.ts";
-import { paste, pastePage, showText, textPage } from "./paste-page.tsx";
+import { neededForText, paste, pastePage, showText, textPage } from "./paste-page.tsx";
 import { promote, promotePage } from "./promote-page.tsx";
 import { revealVariable } from "./reveal.ts";
 
@@ -35,6 +35,12 @@ const several = severalOf(variables, remove, {
   ),
 });
 
+const text = {
+  path: "/p/:org/:project/variables/text",
+  rights: ["reveal"] as const,
+  needs: neededForText,
+};
+
 export const pages: KindPages = {
   reveal: ({ admin, where }, environment, name, version) => revealVariable(admin, where, environment, name, version),
   form,
@@ -48,10 +54,16 @@ export const pages: KindPages = {
     { method: "GET", path: "/p/:org/:project/variables/paste", rights: rightsOf(importAll), answer: pastePage },
     { method: "POST", path: "/p/:org/:project/variables/paste", rights: rightsOf(importAll), answer: paste },
     ...planRoutes("/p/:org/:project/variables/paste", importAll),
-    { method: "GET", path: "/p/:org/:project/variables/text", rights: ["reveal"], answer: textPage },
-    { method: "POST", path: "/p/:org/:project/variables/text", rights: ["reveal"], isSecret: true, answer: showText },
+    { method: "GET", ...text, answer: textPage },
+    { method: "POST", ...text, isSecret: true, answer: showText },
     ...several.routes,
-    { method: "GET", path: "/p/:org/:project/variables/promote", rights: ["reveal"], answer: promotePage },
+    {
+      method: "GET",
+      path: "/p/:org/:project/variables/promote",
+      rights: ["reveal"],
+      needs: ["see", "reveal"],
+      answer: promotePage,
+    },
     { method: "POST", path: "/p/:org/:project/variables/promote", rights: rightsOf(copy), answer: promote },
     ...planRoutes("/p/:org/:project/variables/promote", copy),
   ],

@@ -86,7 +86,7 @@ export async function textPage(visit: Visit): Promise<Answer> {
   return { title: `${environment} as text`, heading: [<Env value={environment} />, " as text"], main };
 }
 
-const neededForText = ["reveal", "write", "see"] as const;
+export const neededForText = ["reveal", "write", "see"] as const;
 
 /** An environment as one text, for the script. It is on record once this resolves. */
 export async function showText({ admin, where, form }: Visit): Promise<Answer> {

@@ -27,7 +27,7 @@ import { findKeys } from "../keys/found-keys.ts";
 import { identifyKeys, requireSeesKeys } from "../keys/keys.ts";
 import { personPath } from "../persons/rights-form.tsx";
 import { find, type Hit, type SearchResult, whatIs } from "./find.ts";
-import { actionsOf } from "./grid.tsx";
+import { actionsOf, deedsOf, type NamedPage } from "./grid.tsx";
 import { firstKind, pathOf, recentMax, recentProjects } from "./page.tsx";
 
 /**
@@ -83,26 +83,33 @@ function anywhere(visit: Visit): readonly Offer[] {
  */
 function deedsFor(visit: Visit, part: string, { projects }: SearchResult, lately: readonly string[]): readonly Offer[] {
   const words = part.toLowerCase().split(/\s+/);
+  // Each word costs time for each project.
+  if (words.length > wordsMax) return [];
   const othersThan = (name: string) => {
     const called = name.toLowerCase().split(" ");
     return words.filter((word) => word.length < 2 || !called.some((one) => one.startsWith(word)));
   };
-  const pages = [...everyKind.map(({ kind }) => kind), "history", "access", "run"];
-  const pagesOf = (where: string) =>
-    pages.map((page) => [`${page[0]?.toUpperCase()}${page.slice(1)}`, projectPagePath(where, page)] as const);
-  const writingsOf = (where: string) => everyKind.flatMap(({ kind }) => Object.entries(actionsOf(visit, where, kind)));
+  const called = (deeds: readonly NamedPage[]) =>
+    deeds
+      .map((deed) => ({ ...deed, others: othersThan(deed.name) }))
+      .filter(({ others }) => others.length < words.length);
+  const writings = called(everyKind.flatMap(({ kind }) => deedsOf(kind)));
+  const pages = called(
+    [...everyKind.map(({ kind }) => kind), "history", "access", "run"].map((page) => {
+      return { name: `${page[0]?.toUpperCase()}${page.slice(1)}`, page, needs: ["see"] };
+    }),
+  );
   const all = anywhere(visit).filter(({ name }) => othersThan(name).length === 0);
-  const isOne = ([name]: readonly [string, string]) => othersThan(name).length < words.length;
-  const order = [...writingsOf(""), ...pagesOf("")].some(isOne) ? [...lately.toReversed(), ...projects.keys()] : [];
+  const order = writings.length + pages.length > 0 ? [...lately.toReversed(), ...projects.keys()] : [];
   let isLast = true;
   for (const where of new Set(order)) {
     const project = projects.get(where)?.project;
     if (project === undefined || all.length >= deedsMax) continue;
     const mayWrite = visit.reached(project, "write").length > 0;
-    for (const [name, to] of [...(mayWrite ? writingsOf(where) : []), ...pagesOf(where)].filter(isOne)) {
-      const others = othersThan(name);
-      if ((isLast || others.length > 0) && others.every((word) => where.includes(word)))
-        all.push({ name, about: `in ${where}`, to });
+    for (const { name, page, needs, others } of [...(mayWrite ? writings : []), ...pages]) {
+      const isAsked = (isLast || others.length > 0) && others.every((word) => where.includes(word));
+      if (isAsked && visit.reached(project, ...needs).length > 0)
+        all.push({ name, about: `in ${where}`, to: projectPagePath(where, page) });
     }
     isLast = false;
   }
@@ -110,13 +117,15 @@ function deedsFor(visit: Visit, part: string, { projects }: SearchResult, lately
 }
 
 const deedsMax = 3;
+const wordsMax = 8;
 
 /** The projects that people come back to, what they do in the one at which they look, and what they do anywhere. */
 async function destinations(visit: Visit): Promise<Offer[]> {
   const recent = (await recentProjects(visit)).slice(0, recentMax).map(pathOf);
   const where = latelyOf(visit).at(-1) ?? recent[0];
-  const writable = where && (await unlessRefused(findProject(visit.admin, where, "write"), ["not_found"], () => ""));
-  const inIt = writable ? Object.entries(actionsOf(visit, where, firstKind)) : [];
+  const writable =
+    where && (await unlessRefused(findProject(visit.admin, where, "write"), ["not_found"], () => undefined));
+  const inIt = writable ? Object.entries(actionsOf(visit, writable, firstKind)) : [];
   return [
     ...recent.map((name) => ({ name, about: "project", to: projectPagePath(name, firstKind) })),
     ...inIt.map(([name, to]) => ({ name, about: `in ${where}`, to })),

@@ -30,10 +30,11 @@ import type { Visit } from "../../dashboard/parts/visit.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { kindPages } from "../../kinds/pages.ts";
 import { descriptorOf } from "../../kinds/people.ts";
+import type { Right } from "../../serve/access/rights.ts";
 import type { KindDescriptor } from "../../serve/sets/kind.ts";
 import { isStaleToCompare } from "../desk/context.ts";
 import { seenOf } from "../desk/plan.ts";
-import { type FoundProject, findProject, placeOf } from "../desk/projects.ts";
+import { type FoundProject, findProject, placeOf, projectPath } from "../desk/projects.ts";
 import { behindWords, dayOf, findKindReads, type KindReads } from "../editing/last-reads.ts";
 import { compareEnvironments } from "./comparison.ts";
 import { type Compared, isCompared, isDifferent, partsOf, readsOf, soonMs } from "./grid-parts.ts";
@@ -73,7 +74,7 @@ export async function gridPage(visit: Visit, isAsked = false): Promise<Answer> {
   const { Several, form } = (mayWrite && kindPages[kind]) || {};
   const runs = { Run: projectPagePath(where, "run") };
   const actions = {
-    ...actionsOf(visit, where, kind),
+    ...actionsOf(visit, project, kind),
     ...(Several && rows.length > 0 && { "Choose several": path(only, "yes") }),
     ...runs,
   };
@@ -208,14 +209,26 @@ function readColumn({ isReadByName }: KindDescriptor, known: KindReads | undefin
   return { [lastRead]: cell };
 }
 
-/** Where somebody who may write in a project goes from its grid: to a new item, and to the kind's own pages. */
-export function actionsOf(visit: Visit, where: string, kind: string): Readonly<Record<string, string>> {
-  const { form, routes, actions = {} } = kindPages[kind] ?? {};
-  const isThere = (page: string) =>
-    routes?.some(({ method, path, rights }) => method === "GET" && path.endsWith(page) && visit.may(...rights));
-  const own = Object.entries(actions).filter(([, page]) => isThere(page));
-  const all = [...(form ? [[`New ${descriptorOf(kind).item}`, `${kind}/set`] as const] : []), ...own];
-  return Object.fromEntries(all.map(([words, page]) => [words, projectPagePath(where, page)]));
+/** Where somebody who may write in a project goes from its grid. */
+export function actionsOf(visit: Visit, project: FoundProject, kind: string): Readonly<Record<string, string>> {
+  const all = deedsOf(kind).filter(({ needs }) => visit.reached(project, ...needs).length > 0);
+  return Object.fromEntries(all.map(({ name, page }) => [name, projectPagePath(projectPath(project), page)]));
+}
+
+/** A page of a project that people know by what they do there, and all the rights that it takes. */
+export type NamedPage = { readonly name: string; readonly page: string; readonly needs: readonly Right[] };
+
+/** A new item, and the kind's own pages. */
+export function deedsOf(kind: string): readonly NamedPage[] {
+  const { form, routes = [], actions = {} } = kindPages[kind] ?? {};
+  const own = Object.entries(actions).flatMap(([name, page]) => {
+    const route = routes.find(({ method, path }) => method === "GET" && path.endsWith(page));
+    return route === undefined ? [] : [{ name, page, needs: route.needs ?? route.rights }];
+  });
+  return [
+    ...(form ? [{ name: `New ${descriptorOf(kind).item}`, page: `${kind}/set`, needs: ["write"] as const }] : []),
+    ...own,
+  ];
 }
 
 /** The form behind the buttons that the script puts into the row in which somebody is. */
