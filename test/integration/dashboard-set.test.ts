@@ -8,6 +8,7 @@ import { revealAccount } from "../../src/kinds/accounts/reveal.ts";
 import { listAccounts } from "../../src/kinds/accounts/write.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables } from "../../src/kinds/variables/write.ts";
+import { findProject } from "../../src/people/desk/projects.ts";
 import { addPerson } from "../../src/people/persons/persons.ts";
 import { listAudit } from "../support/audit.ts";
 import { type Fields, personsVisitor, type Reply, type Visitor, visitorOf } from "../support/pages.ts";
@@ -395,6 +396,16 @@ describeBoth("the notice of a change", (w) => {
     expect(to).toBe("/");
     const { html } = await bea.page("/");
     expect([html.includes(`Created NEW in ${where}, staging.`), html.includes("Undo")]).toEqual([true, false]);
+  });
+
+  test("leads to no undo of what was deleted in an environment that is not used any more", async () => {
+    const { where, visitor, fill } = await place(w);
+    const { id } = await findProject(w.admin, where, "see");
+    await w.run("update projects set environments = 3 where id = ?", [id]);
+    const gone = { from: "production", again: "OLD" };
+    const { to } = await fill("variables/set?name=OLD", gone, "variables/delete");
+    expect(await noticeOn(visitor, to)).toEqual({});
+    expect(await listVariables(w.admin, where, "production")).toEqual([]);
   });
 
   test("leads to no undo of what became for machines only, which stays so until it is deleted", async () => {

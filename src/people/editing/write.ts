@@ -157,6 +157,8 @@ function planSet(
     if (isMarking(before, old, item.entry)) isUndoable = false;
   }
   if (added.length > 0) requireUse(project, before.environment);
+  // Its undo would add an item there.
+  if (deleted.length > 0 && !uses(project, before.environment)) isUndoable = false;
   const layout = layOut(before, [...items.values()]);
   return { added, changed, deleted, version, total: items.size, replaced, isUndoable, layout };
 }
