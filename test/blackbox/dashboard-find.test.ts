@@ -188,10 +188,10 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
     expect(await ran(typed)).toEqual([value, "", 0]);
     expect((await ran(file))[2]).toBe(0);
     expect(readFileSync(join(folder, "web.env"), "utf8")).toContain("WAREHOUSE_URL=canary-of-find");
-    expect(await ran(`export KEYHOLE_API_KEY_FILE=web.key\n${job}`)).toEqual([value, "", 0]);
+    expect(await ran(job)).toEqual([value, "", 0]);
     const options = { project: "web", env: "staging", wait: "60s" };
     expect(Bun.YAML.parse(compose)).toMatchObject({
-      services: { secrets: { provider: { type: "keyhole", options } } },
+      services: { keyhole_secrets: { provider: { type: "keyhole", options } } },
     });
     const [{ command, env: set }] = (Bun.YAML.parse(pod) as { spec: { containers: [Pod] } }).spec.containers;
     expect([command.slice(0, 2), set.map(({ value }) => value).slice(2)]).toEqual([

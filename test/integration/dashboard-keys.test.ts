@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { parse } from "yaml";
 import { listKeys, revokeKey, showKey } from "../../src/people/keys/keys.ts";
 import { createTrust } from "../../src/people/keys/trusts.ts";
 import { listAudit } from "../support/audit.ts";
@@ -116,6 +117,28 @@ describeOnce("the form for a new key", (w) => {
     const other = (await visitor.page(`/keys/new?org=${org}`)).html;
     expect(other).toMatch(new RegExp(`<a href="/keys/new\\?org=${org}" aria-current="page">`));
   });
+});
+
+describeOnce("the lines with which machines use a project", (w) => {
+  test.each(["web", "secrets", "123", "null", "true", "1e3", "007"])(
+    "are YAML for a project called %s",
+    async (slug) => {
+      const { where } = await w.project(await w.organization(), slug);
+      const { html } = await (await visitorOf(w)).page(`/p/${where}/run`);
+      const text = html.replaceAll("&quot;", '"');
+      const [compose, pod] = [...text.matchAll(/<pre[^>]*>((?:services|spec):.*?)<\/pre>/gs)].map(([, one = ""]) =>
+        parse(one),
+      );
+      expect(Object.keys(compose.services).sort()).toEqual(["keyhole_secrets", slug].sort());
+      expect(compose.services[slug]).toEqual({ image: slug, depends_on: ["keyhole_secrets"] });
+      expect(compose.services.keyhole_secrets.provider.options.project).toBe(slug);
+      const { serviceAccountName, containers } = pod.spec;
+      const { name, image, env } = containers[0];
+      const project = env.find((one: { name: string }) => one.name === "KEYHOLE_PROJECT").value;
+      expect([serviceAccountName, name, image, project]).toEqual([slug, slug, `registry.example.com/${slug}`, slug]);
+      expect(text).toContain(`KEYHOLE_API_KEY_FILE=${slug}.key\nexport KEYHOLE_PROJECT=${slug}`);
+    },
+  );
 });
 
 describeOnce("the command beside the form for a new key", (w) => {

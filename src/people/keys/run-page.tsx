@@ -56,31 +56,33 @@ export function runLine(project: string, environment: string): string {
   return `keyhole run -p ${project} -e ${environment} -- ./start`;
 }
 
-/** By what they are for. The key is in a file. */
+/** By what they are for. The key is in a file. YAML takes a slug such as 007 for a number, unless it is quoted. */
 function linesFor(project: string, environment: Environment): Readonly<Record<string, string>> {
   const settings = settingsLine(`KEYHOLE_API_KEY_FILE=${project}.key`);
   return {
     "A program": `${settings}\n${runLine(project, environment)}`,
     "A file": `${settings}\nkeyhole pull -p ${project} -e ${environment} --out ${project}.env`,
-    "A job in CI, with the key or a trust": [
-      `export KEYHOLE_URL=${exampleUrl} KEYHOLE_PROJECT=${project} KEYHOLE_ENVIRONMENT=${environment}`,
+    "A job in CI": [
+      "# With a trust, it is KEYHOLE_OIDC=env:KEYHOLE_TOKEN in place of the key.",
+      settings,
+      `export KEYHOLE_PROJECT=${project} KEYHOLE_ENVIRONMENT=${environment}`,
       "keyhole run --wait 60s -- ./deploy.sh",
     ].join("\n"),
     "Docker Compose": `services:
-  secrets:
+  keyhole_secrets:
     provider:
       type: keyhole
       options:
         project: "${project}"
         env: ${environment}
         wait: 60s
-  ${project}:
-    image: ${project}
-    depends_on: [secrets]`,
+  "${project}":
+    image: "${project}"
+    depends_on: [keyhole_secrets]`,
     "Kubernetes, with a trust": `spec:
-  serviceAccountName: ${project}
+  serviceAccountName: "${project}"
   containers:
-    - name: ${project}
+    - name: "${project}"
       image: registry.example.com/${project} # with the program keyhole in it
       command: [keyhole, run, --wait, 60s, --, ./start]
       env:
