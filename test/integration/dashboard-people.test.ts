@@ -223,6 +223,21 @@ describeBoth("the page of people", (w) => {
     expect(asked.map(({ html }) => / (see\S+) --project/.exec(html)?.[1])).toEqual(["see,reveal,write", "see,reveal"]);
   });
 
+  test("names no groups of an organization that is not known", async () => {
+    const { slug, where, lead, as } = await furnish(w);
+    for (const [name, of] of [
+      ["guest", "subject"],
+      ["guests", "group"],
+    ] as const) {
+      const { organization } = await w.place();
+      const signIn = { issuer, [of]: `${name}-${slug}` };
+      await addPerson(w.admin, { name: `${name}-${slug}`, organization: organization.slug, signIn } as never);
+      await grantRights(w.admin, `${name}-${slug}`, { rights: ["see"], projects: [where], environments: null });
+    }
+    const { status, html } = await as(lead).page(`/persons/guest-${slug}`);
+    expect([status, html.includes("has these:"), html.includes(`guests-${slug}`)]).toEqual([200, false, false]);
+  });
+
   test("takes somebody's last right from whoever is then shown to nobody there, and offers no list with a gap", async () => {
     const { slug, where, ben, as } = await furnish(w);
     const guest = `guest-${slug}`;

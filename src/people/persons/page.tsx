@@ -119,10 +119,10 @@ function isGroup({ signIn }: PersonRecord): boolean {
 
 /** The groups whose rights a person may have, too. Only the provider knows who is in one, and says so at sign-in. */
 async function Groups(visit: Visit, record: PersonRecord | undefined) {
-  const all = record === undefined ? [] : await listPersons(visit.admin);
-  const groups = all.filter((one) => isGroup(one) && one.organization === record?.organization);
-  const where =
-    groups.length === 0 ? " The Access of a project lists its groups." : ` ${record?.organization} has these:`;
+  const organization = record?.organization ?? null;
+  const all = organization === null ? [] : await listPersons(visit.admin);
+  const groups = all.filter((one) => isGroup(one) && one.organization === organization);
+  const where = groups.length === 0 ? " The Access of a project lists its groups." : ` ${organization} has these:`;
   return (
     <>
       <p class="quiet">Rights of groups are not here: who is in a group is known at sign-in.{where}</p>
