@@ -6,7 +6,7 @@ import type { AdminContext } from "../people/desk/context.ts";
 import { recentMax } from "../people/projects/page.tsx";
 import { countPending } from "../people/requests/requests.ts";
 import { personText } from "../record/entry.ts";
-import { everyRight, hasSomewhere } from "../serve/access/rights.ts";
+import { everyRight, hasEverywhere, hasSomewhere } from "../serve/access/rights.ts";
 import {
   commandsToAsk,
   goOnPage,
@@ -136,7 +136,10 @@ async function answered(
     // Another tab may be loading another page.
     const at = pathname + search;
     const name = identity === undefined ? personText(actor) : identity.label;
-    const ask = identity && commandsToAsk(identity, own, route.needs ?? route.rights.slice(0, 1), pathname);
+    const needed = route.needs ?? route.rights.slice(0, 1);
+    // No right brings a draft back.
+    const isHelped = !route.path.endsWith("/:draft") && !hasEverywhere(rights, "see", ...needed);
+    const ask = identity && isHelped ? commandsToAsk(identity, own, needed, pathname) : undefined;
     const sought = searchParams.get("q") ?? undefined;
     reader = { actor: name, rights, notice: session.notices.get(at), path: pathname, sought, ask };
     requireRight(route, admin, byScript);

@@ -180,7 +180,7 @@ describeBoth("the page of people", (w) => {
   });
 
   test("whose page is not there gives the command to ask for, the same whether there is anything", async () => {
-    const { slug, where, eve, as } = await furnish(w);
+    const { slug, where, lead, eve, as } = await furnish(w);
     const command = (project: string, rights = "see") =>
       `keyhole person grant ${eve} ${rights} --project ${project} --all-environments --until 4h`;
     const asked = async (visitor: Visitor, path: string) => {
@@ -200,6 +200,17 @@ describeBoth("the page of people", (w) => {
     expect(await asked(ofGroup, `/p/${slug}/api/history`)).toEqual([
       404,
       `keyhole person add NAME --issuer '${issuer}' --subject 'gil'\n${command(`${slug}/api`).replace(eve, "NAME")}`,
+    ]);
+    // No right would help: a draft is gone, or they have the rights wherever they have any.
+    const all = `all-${slug}`;
+    await addPerson(w.admin, { name: all, organization: slug, signIn: { issuer, subject: all } });
+    await grantRights(w.admin, all, { rights: ["see", "write"], projects: null, environments: null });
+    expect(await asked(as(all), `/p/${slug}/none/variables/paste/gone`)).toEqual([404, undefined]);
+    expect(await asked(as(all), `/p/${slug}/none/variables`)).toEqual([404, undefined]);
+    expect(await asked(as(lead), `/p/${where}/variables/paste/gone`)).toEqual([404, undefined]);
+    expect(await asked(as(all), `/p/${slug}/none/variables/promote`)).toEqual([
+      404,
+      command(`${slug}/none`, "see,reveal").replace(eve, all),
     ]);
     const pages = await Promise.all(["api", "none"].map((one) => as(eve).page(`/p/${slug}/${one}/variables`)));
     expect(pages[0]?.html.replaceAll("/api", "/none")).toBe(pages[1]?.html ?? "");

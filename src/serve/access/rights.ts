@@ -71,6 +71,13 @@ export function hasSomewhere(rights: Rights, ...needed: readonly Right[]): boole
   return rights === "operator" || rights.some((holding) => needed.some((right) => holding.rights.includes(right)));
 }
 
+/** Whether these rights include all of `needed`, in every environment of all projects of each organization that they name. */
+export function hasEverywhere(rights: Rights, ...needed: readonly Right[]): boolean {
+  if (rights === "operator") return true;
+  const places = rights.map(({ organizationId }) => ({ organizationId, projectId: null }));
+  return places.every((place) => reached(rights, needed, place).length === environments.length);
+}
+
 /** Whether somebody has any right in this organization. */
 export function belongsTo(rights: Rights, organizationId: string): boolean {
   return rights === "operator" || rights.some((holding) => holding.organizationId === organizationId);
