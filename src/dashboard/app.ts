@@ -136,10 +136,11 @@ async function answered(
     // Another tab may be loading another page.
     const at = pathname + search;
     const name = identity === undefined ? personText(actor) : identity.label;
+    // Any one of the rights of a route is enough, so the first is asked for.
     const needed = route.needs ?? route.rights.slice(0, 1);
     // No right brings a draft back.
-    const isHelped = !route.path.endsWith("/:draft") && !hasEverywhere(rights, "see", ...needed);
-    const ask = identity && isHelped ? commandsToAsk(identity, own, needed, pathname) : undefined;
+    const mightHelp = !route.path.endsWith("/:draft") && !hasEverywhere(rights, "see", ...needed);
+    const ask = identity && mightHelp ? commandsToAsk(identity, own, needed, pathname) : undefined;
     const sought = searchParams.get("q") ?? undefined;
     reader = { actor: name, rights, notice: session.notices.get(at), path: pathname, sought, ask };
     requireRight(route, admin, byScript);

@@ -17,7 +17,7 @@ export type Reader = {
   readonly rights: Rights;
   readonly notice: Notice | undefined;
   readonly path: string;
-  /** How many requests wait that they may see. */
+  /** How many requests wait for their decision. */
   readonly pending?: number;
   /** The commands that they would send to somebody who gives rights, for a page that is not there. */
   readonly ask?: string | undefined;
@@ -186,8 +186,11 @@ export function strangerPage(identity: Identity, name: string | undefined): Page
   );
 }
 
+/** Operators alone may. */
+const adding = "keyhole person add";
+
 function addCommand({ issuer, subject }: Identity): string {
-  return `keyhole person add NAME --issuer ${quoted(issuer)} --subject ${quoted(subject)}`;
+  return `${adding} NAME --issuer ${quoted(issuer)} --subject ${quoted(subject)}`;
 }
 
 /**
@@ -234,7 +237,10 @@ export function refusalPage(title: string, message: string, reader?: Reader, aga
       {again && <Actions items={{ "Sign in again": again }} />}
       {reader?.ask && (
         <>
-          <p>If you need what would be here, ask an operator, or somebody with the right to grant, for this:</p>
+          <p>
+            If you need what would be here, send this to an operator
+            {reader.ask.startsWith(adding) ? "" : ", or to somebody with the right to grant"}:
+          </p>
           <ShellLines id="ask">{reader.ask}</ShellLines>
         </>
       )}

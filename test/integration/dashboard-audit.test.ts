@@ -115,6 +115,11 @@ describeBoth("the audit", (w) => {
     expect(refusalIn((await eve.page("/audit?name=nobody")).html)).toBe(
       "No entry that you may read has &quot;nobody&quot; in a name, or is by it.",
     );
+    // The id of a key of another organization tells nobody its name.
+    const { key: foreign } = await w.place({ key: { ...everything, name: "foreign-job" } });
+    for (const field of ["key", "actor"]) {
+      expect((await eve.page(`/audit?${field}=${foreign.id}`)).html).not.toContain("foreign-job");
+    }
   });
 
   test("says in words what was done, and keeps the code in the address; and whom a link has chosen", async () => {

@@ -214,7 +214,7 @@ export const network: readonly Proof[] = [
   },
   {
     promise: "A 429 for attempts has no RateLimit fields, although a bucket of the key was charged",
-    edits: [["src/serve/gates/admit.ts", '("latin1"));\n  exchange.rateLimit = undefined;\n', '("latin1"));\n']],
+    edits: [["src/serve/gates/admit.ts", '("latin1"));\n  exchange.rateLimit = undefined;', '("latin1"));']],
     fails: ["integration/elsewhere", "once its job had its answers and thieves used up its attempts"],
   },
   {

@@ -103,8 +103,8 @@ export async function showText({ admin, where, form }: Visit): Promise<Answer> {
 export async function paste(visit: Visit): Promise<Answer> {
   const { where, form } = visit;
   const environment = form.environment();
-  const file = typedIn(fitting(form.read("text"), "var import"));
   const isWhole = form.has("base");
+  const file = typedIn(fitting(form.read("text"), isWhole ? "var edit" : "var import"));
   // Until then, what is not in the text was not removed from it.
   if (form.find("base") === "") throw new Refused("invalid", "Show all values first. Nothing was done.");
   const prune = form.has("prune") ? (true as const) : undefined;

@@ -25,7 +25,6 @@ import {
 import { withQuery } from "../../dashboard/parts/paths.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
-import { everyKind } from "../../kinds/kind.ts";
 import { auditActions, changeActions } from "../../kinds/people.ts";
 import { pick } from "../desk/outcome.ts";
 import { keyNames } from "../keys/keys.ts";
@@ -46,7 +45,7 @@ import { listWitnesses, proveAudit, provedUntil, type WitnessRecord } from "./au
 import { AgainstRecord, Unread } from "./exceptions.tsx";
 import { Damaged, wholeColumns } from "./operations.ts";
 import { AuditCounts, spanOf } from "./reads.ts";
-import { deedWords, Names } from "./sentence.tsx";
+import { deedWords, kindOfAction, Names, verbOf } from "./sentence.tsx";
 
 /** The fields of the filter, as the URL has them: a filtered page is a link. */
 const fields = ["project", "name", "actor", "key", "action", "environment", "since", "until"] as const;
@@ -76,10 +75,12 @@ export async function auditPage(visit: Visit): Promise<Answer> {
   );
   const now = visit.admin.now();
   const keys = await keyNames(visit.admin);
+  // A filter that was refused may have the id of a key that this person may not see: its name is not said.
+  const isRefused = typeof found === "string";
   const main = (
     <>
       <h2 class="unseen">Filter</h2>
-      <FilterForm typed={typed} refusal={typeof found === "string" ? found : undefined} keys={keys} />
+      <FilterForm typed={typed} refusal={isRefused ? found : undefined} keys={isRefused ? new Map() : keys} />
       {typeof found !== "string" && (
         <>
           <div class="views">
@@ -250,9 +251,8 @@ const actionWords: ReadonlyMap<string, string> = new Map(
 );
 
 function filterWords(action: string): string {
-  const [kind = "", verb = ""] = action.split(".");
-  if (!everyKind.some((one) => one.kind === kind)) return deedWords({ action });
-  return `${{ read: "read", reveal: "saw", rollback: "took back" }[verb] ?? "changed"} ${kind}`;
+  const descriptor = kindOfAction(action);
+  return descriptor === undefined ? deedWords({ action }) : `${verbOf(action) ?? "changed"} ${descriptor.kind}`;
 }
 
 /** On a phone it is folded unless a filter is set, or refused; on a wide screen it is always open. */

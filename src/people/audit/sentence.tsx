@@ -35,14 +35,30 @@ function deedOf(entry: DoneEntry): string | undefined {
   return typeof deed === "function" ? deed(entry) : deed;
 }
 
+/** The kind that an action is about. Reads of files and of `/secrets` are not called by it. */
+export function kindOfAction(action: string) {
+  return everyKind.find(({ actions }) => actions.some((one) => one === action));
+}
+
+/** What an action does to items, unless it writes them. */
+export function verbOf(action: string): string | undefined {
+  return verbs.get(action.slice(action.indexOf(".")));
+}
+
+const verbs: ReadonlyMap<string, string> = new Map([
+  [".read", "read"],
+  [".reveal", "saw"],
+  [".rollback", "put back"],
+]);
+
 /** What was done, in a word or a few, for a table that says the rest in columns of its own: `changed`, `created the key`. */
 export function deedWords(entry: DoneEntry): string {
-  const [kind, verb = ""] = entry.action.split(".");
-  const descriptor = everyKind.find((one) => one.kind === kind);
+  const descriptor = kindOfAction(entry.action);
   if (descriptor === undefined) return deedOf(entry)?.split(/\||\s*\{/)[0] ?? entry.action;
   const { added = [], changed = [], deleted = [] } = entry;
   const written = changesOf({ added, changed, deleted }).map(([words]) => words);
-  const words = { read: "read", reveal: "saw", rollback: "took back" }[verb] ?? (written.join(", ") || "wrote");
+  const words = verbOf(entry.action) ?? (written.join(", ") || "wrote");
+  // Most entries are about variables, so the word is left out there.
   return descriptor === everyKind[0] ? words : `${words} ${descriptor.item}`;
 }
 
@@ -125,7 +141,7 @@ const deeds: Readonly<
   "project.create": "created the project {project}",
   "project.environments": "set the environments| that {project} uses to {names}",
   "project.rename": ({ project, names = [] }) =>
-    names[0] === project
+    project !== undefined && names[0] === project
       ? "changed the display name| of the project {project}"
       : "renamed the project| {project} to {names}",
   "project.delete": "deleted the project {project}",

@@ -42,8 +42,8 @@ export type PlannedSet<E extends Entry = Entry> = NamesWritten &
   Written<E> & {
     readonly version: number;
     /**
-     * Whether its names can be what they were in the version before it: it is there, and no value that people read became
-     * one for machines only.
+     * Whether an undo can put its names back. It cannot if the version before is gone, if a value that people could read
+     * became one for machines only, or if items were deleted where the project adds none.
      */
     readonly isUndoable: boolean;
   };

@@ -61,6 +61,7 @@ export async function requestPage(visit: Visit): Promise<Answer> {
   const request = await showRequest(admin, visit.param("id"));
   const now = admin.now();
   const { status, name, reason, keyId, keyName, keyStatus } = request;
+  const toDecide = await listRequests(admin, request.organization, true);
   const ends = ["pending", "expired"].includes(status) ? ["EXPIRES"] : [];
   const decided = ["DECIDED", "DECIDED BY", "ANSWER"];
   const columns = pick(allDetails, "STATUS", "PROJECT", "ENVIRONMENT", "KEY", "FILED", ...ends, ...decided, "ID");
@@ -76,7 +77,7 @@ export async function requestPage(visit: Visit): Promise<Answer> {
       </section>
       <Warnings items={requestWarnings(request)} />
       <Facts facts={{ ...drawnFacts(request, columns, now), Key: key }} />
-      {isPending(request) && visit.may("decide") && <Decision request={request} />}
+      {toDecide.some(({ id }) => id === request.id) && <Decision request={request} />}
     </>
   );
   return { title: `Request for ${name}`, heading: <Name>{name}</Name>, main };

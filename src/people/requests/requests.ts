@@ -31,13 +31,13 @@ export type RequestRecord = Omit<StoredRequest, "number" | "organizationId" | "p
   readonly keyStatus: KeyRecord["status"] | "gone";
 };
 
-/** The requests of one organization or of all, oldest first. @param isPending - only those that wait for this person */
-export async function listRequests(admin: AdminContext, organization?: string, isPending = false) {
+/** The requests of one organization or of all, oldest first. @param isToDecide - only those that wait for this person */
+export async function listRequests(admin: AdminContext, organization?: string, isToDecide = false) {
   const { variableRequests: r } = admin.database.tables;
   const only = await ofOrganization(admin, r, organization);
-  const waits = isPending ? and(eq(r.status, "pending"), gt(r.expiresAt, admin.now())) : undefined;
+  const waits = isToDecide ? and(eq(r.status, "pending"), gt(r.expiresAt, admin.now())) : undefined;
   const rows = await rowsOf(admin, and(only, waits)).orderBy(asc(r.createdAt), asc(r.id));
-  const isShown = isPending ? mayDecide : isSeen;
+  const isShown = isToDecide ? mayDecide : isSeen;
   return rows.filter(({ request }) => isShown(admin, request)).map((row) => recordOf(admin, row));
 }
 
@@ -64,7 +64,7 @@ export async function showRequest(admin: AdminContext, asked: string): Promise<R
 
 type RequestPlace = Pick<StoredRequest, "organizationId" | "projectId" | "environment">;
 
-/** Whether somebody may see or decide a request: it takes a right where the variable would be. */
+/** Whether somebody may see a request: it takes `see` or `decide` where the variable would be. */
 function isSeen({ rights }: AdminContext, request: RequestPlace): boolean {
   return (["see", "decide"] as const).some((right) => may(rights, right, request, request.environment));
 }

@@ -209,7 +209,7 @@ export function refuseOveruse(
   refusal: Overused,
 ): Fault {
   gate.limiter.forget(digestKey(gate.pepper, token).toString("latin1"));
-  exchange.rateLimit = undefined;
+  exchange.rateLimit = undefined; // of a bucket of the key, of which a 429 for attempts says nothing
   const fault = refuseUnrecognized(gate, token, refusal);
   gate.alarms.noteOveruse(entry, fault === refusal);
   return fault;
