@@ -3,8 +3,10 @@ import { revealVariable } from "../../src/kinds/variables/reveal.ts";
 import { listVariables } from "../../src/kinds/variables/write.ts";
 import { adminContextOf, operator } from "../../src/people/desk/context.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
+import { setProjectEnvironments } from "../../src/people/projects/projects.ts";
 import { showRequest } from "../../src/people/requests/requests.ts";
 import { listAudit } from "../support/audit.ts";
+import { deleteVariable } from "../support/delete.ts";
 import { type Visitor, visitorOf } from "../support/pages.ts";
 import { setAccount, setVariables } from "../support/plans.ts";
 import { describeBoth, describeOnce, type World } from "../support/world.ts";
@@ -79,7 +81,7 @@ describeBoth("the history page", (w) => {
     await setVariables(w.admin, where, "production", [{ name: "NEW", ...mark }]);
     const [added, marked] = await versionsOn(visitor, `/p/${where}/history`);
     expect([added?.includes("Undo this change"), marked?.includes("Undo this change")]).toEqual([true, false]);
-    expect(marked).toContain("not undone: it made a value one for machines only");
+    expect(marked).toContain("cannot be undone: it made a value one for machines only");
     const refused = await visitor.page(undoPath(4).replace("to=", "version="));
     expect([refused.status, refused.html.includes("<title>Not possible now")]).toEqual([409, true]);
     expect((await visitor.page(undoPath(5).replace("to=", "version="))).status).toBe(200);
@@ -87,6 +89,15 @@ describeBoth("the history page", (w) => {
     await setVariables(w.admin, where, "production", [{ name: "TOKEN", ...mark }]);
     expect((await versionsOn(visitor, `/p/${where}/history`))[0]).toContain("Undo this change");
     expect((await visitor.page(undoPath(6).replace("to=", "version="))).status).toBe(200);
+  });
+  test("has no undo of a deletion in an environment that the project does not use", async () => {
+    const { where, visitor } = await furnish(w);
+    await deleteVariable(w.admin, where, "production", "TOKEN");
+    const newest = async () => (await versionsOn(visitor, `/p/${where}/history?environment=production`))[0];
+    expect(await newest()).toContain("Undo this change");
+    await setProjectEnvironments(w.admin, where, ["staging"]);
+    expect(await newest()).toContain("deleted: TOKEN");
+    expect(await newest()).not.toContain("Undo this change");
   });
   test("cuts long lists of names, and counts the rest, which can be opened, as does what would be undone", async () => {
     const { where, visitor, undoPath } = await furnish(w);

@@ -2,8 +2,10 @@ import { expect, test } from "bun:test";
 import { parse } from "yaml";
 import { listKeys, revokeKey, showKey } from "../../src/people/keys/keys.ts";
 import { createTrust } from "../../src/people/keys/trusts.ts";
+import { addPerson } from "../../src/people/persons/persons.ts";
 import { listAudit } from "../support/audit.ts";
-import { type Visitor, visitorOf } from "../support/pages.ts";
+import { personsVisitor, type Visitor, visitorOf } from "../support/pages.ts";
+import { grantRights } from "../support/plans.ts";
 import { describeBoth, describeOnce, everything, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
@@ -126,9 +128,10 @@ describeOnce("the lines with which machines use a project", (w) => {
       const { where } = await w.project(await w.organization(), slug);
       const { html } = await (await visitorOf(w)).page(`/p/${where}/run`);
       const text = html.replaceAll("&quot;", '"');
-      const [compose, pod] = [...text.matchAll(/<pre[^>]*>((?:services|spec):.*?)<\/pre>/gs)].map(([, one = ""]) =>
-        parse(one),
+      const [compose, pod] = [...text.matchAll(/<pre[^>]*>((?:# In the shell|spec:).*?)<\/pre>/gs)].map(
+        ([, one = ""]) => parse(one),
       );
+      expect(text).toMatch(/# In the shell that runs Compose: export KEYHOLE_URL=\S+ KEYHOLE_API_KEY_FILE=\S+\.key\n/);
       expect(Object.keys(compose.services).sort()).toEqual(["keyhole_secrets", slug].sort());
       expect(compose.services[slug]).toEqual({ image: slug, depends_on: ["keyhole_secrets"] });
       expect(compose.services.keyhole_secrets.provider.options.project).toBe(slug);
@@ -139,6 +142,22 @@ describeOnce("the lines with which machines use a project", (w) => {
       expect(text).toContain(`KEYHOLE_API_KEY_FILE=${slug}.key\nexport KEYHOLE_PROJECT=${slug}`);
     },
   );
+});
+
+describeOnce("the page that says how to run a project", (w) => {
+  test("leads to a new key where somebody can make one", async () => {
+    const { organization, where } = await w.place();
+    const person = `ana-${organization.slug}`;
+    const signIn = { issuer: "https://id.example", subject: person };
+    await addPerson(w.admin, { name: person, organization: organization.slug, signIn });
+    const held = { projects: ["web"], environments: null };
+    await grantRights(w.admin, person, { rights: ["see", "keys"], ...held });
+    await grantRights(w.admin, person, { rights: ["reveal"], ...held, environments: ["staging"] });
+    const visitor = personsVisitor(w, signIn);
+    const leads = async (environment: string) =>
+      (await visitor.page(`/p/${where}/run?environment=${environment}`)).html.includes("Create a key for it");
+    expect([await leads("staging"), await leads("production")]).toEqual([true, false]);
+  });
 });
 
 describeOnce("the command beside the form for a new key", (w) => {

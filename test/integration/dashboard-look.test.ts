@@ -377,7 +377,9 @@ describeBoth("the page of a person", (w) => {
     expect(text).toContain(`, by ann@hostdeleted ${slug}/web: reveal in production`);
     expect(text).toContain(`added ${slug}/api: ○ names, everywhere`);
     expect(text).toContain(`just now${name}saw the variable SEEN in staging of ${slug}/web`);
-    expect(text).toContain("Rights of groups are not here: who is in a group is known at sign-in.");
+    expect(text).toContain(
+      "Rights that come from groups are not listed: the provider says at sign-in who is in a group.",
+    );
     const found = await (await visitorOf(w)).page(`/find?q=${name}`);
     expect(found.html).toContain(`href="/persons/${name}"`);
   });
@@ -386,7 +388,7 @@ describeBoth("the page of a person", (w) => {
     const { name, lead, stranger, slug, where, visitorAs } = await furnish();
     const { html } = await visitorAs(lead).page(`/persons/${name}`);
     expect(linesOf(html, "What they can see and do")).toEqual([`${slug}/web: ● reads in staging`]);
-    expect(html).toContain("What they may do where you may not see it is not here.");
+    expect(html).toContain("Rights in places that you may not see are not listed.");
     expect(html).toContain("SEEN");
     for (const unknown of [`${slug}/api`, "How their rights changed", "Signs in as"])
       expect(html).not.toContain(unknown);

@@ -71,16 +71,21 @@ describeBoth("the page of people", (w) => {
   test("says rights once, in words, with the groups that may give more; so does the entry of the audit", async () => {
     const { slug, where, ben } = await furnish(w);
     const leads = `leads-${slug}`;
+    const visitor = await visitorOf(w);
+    const textOf = async (path: string) => (await visitor.page(path)).html.replace(/<[^>]+>/g, "");
+    expect(await textOf(`/persons/${ben}`)).toContain(`group. ${slug} has no groups.`);
     await addPerson(w.admin, { name: leads, organization: slug, signIn: { issuer: null, group: leads } });
+    expect(await textOf(`/persons/${ben}`)).not.toContain(`${leads} ·`);
     await grantRights(w.admin, leads, { rights: ["see", "audit"], projects: null, environments: null });
     const reads = { rights: ["see", "reveal"], environments: null };
     await grantRights(w.admin, ben, { ...reads, projects: ["web", "api"] });
     await grantRights(w.admin, ben, { ...reads, rights: ["write"], projects: ["web"], environments: ["staging"] });
-    const visitor = await visitorOf(w);
-    const textOf = async (path: string) => (await visitor.page(path)).html.replace(/<[^>]+>/g, "");
     const words = `${slug}/api: ● reads, everywhere`;
     const page = await textOf(`/persons/${ben}`);
-    expect(page).toContain("Rights of groups are not here: who is in a group is known at sign-in.");
+    expect(page).toContain(
+      "Rights that come from groups are not listed: the provider says at sign-in who is in a group.",
+    );
+    expect(page).toContain(`group. ${slug} has these:`);
     expect(page).toContain(`${leads} · all projects of ${slug}: ○ names, audit, everywhere`);
     expect(page.split("How their rights changed")[0]?.match(new RegExp(words, "g"))).toHaveLength(1);
     expect(page).toContain(`${where}: ● reads and writes in staging`);
@@ -104,7 +109,7 @@ describeBoth("the page of people", (w) => {
       expect(text).toMatch(/● reads(?: in staging)? until 2100-01-02T03:04:05Z/);
     }
     // A group is in no group.
-    expect(await textOf(`/persons/${leads}`)).not.toContain("Rights of groups");
+    expect(await textOf(`/persons/${leads}`)).not.toContain("Rights that come from groups");
   });
 
   test("says what somebody could do then, and gives exactly that, for hours and on record", async () => {

@@ -24,7 +24,10 @@ export function hasPart(part: string): (name: string) => boolean {
   return partWithin(part)("").isNamed;
 }
 
-/** Whether a name has the words that are not around it; and whether a JSON text may have such a name, before it is parsed. */
+/**
+ * `isNamed`: whether a name has each word that the text around it lacks. `mayName`: whether a JSON text may have such a
+ * name, so that others need no parsing.
+ */
 export type Within = Readonly<Record<"isNamed" | "mayName", (text: string) => boolean>>;
 
 /**

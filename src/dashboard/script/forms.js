@@ -59,6 +59,7 @@ async function send(form, button) {
   button.ariaDisabled = "true";
   const answer = ask(form, button);
   refusal.textContent = "";
+  // "Save" becomes "Saving". Words that this would spell wrong (Put, Not) stay as they are.
   const doing = (button.textContent ?? "").replace(/^(?!Put|Not)([A-Z]\w*[^e\W])e?\b/, "$1ing");
   const slow = setTimeout(() => say(`${doing} …`), 1000);
   // Safari copies nothing later than the click, but takes the promise of a text.
@@ -72,7 +73,7 @@ async function send(form, button) {
     if (error !== undefined) refuse(form, shower ?? button, await answer);
     else if (copying) sayCopied(await copying, button, refusal);
     else if (secret === undefined) location.assign(to);
-    else if (how === "typed") type(form, secret, (await answer).seen);
+    else if (how === "typed") typeInto(form, secret, (await answer).seen);
     else if (how === "shown") show(secretOf(form), button, secret);
     else finish(form, secret, to, await answer);
   } catch {

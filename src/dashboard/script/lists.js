@@ -1,6 +1,6 @@
 // @ts-check
 
-/* Lists: filter, sort, choose, and copy a value from its row. */
+/* Lists: filter, fold, sort and choose; copy a value from its row, and edit in it. */
 
 /**
  * Browsers lay out a group of rows once it is seen. Until then its height is that of so many rows.
@@ -27,11 +27,9 @@ function tableAfter(control) {
 
 for (const [at, field] of every("input", "[data-filter]").entries()) {
   const table = tableAfter(field);
-  const groups = [...table.tBodies].map((body) => ({ body, rows: rowsIn(body) }));
+  const parts = [...table.tBodies].map((body) => ({ body, rows: rowsIn(body) }));
   const names = new Map(
-    groups.flatMap(({ rows }) =>
-      rows.map((row) => [row, (row.dataset.name ?? row.cells[0].textContent).toLowerCase()]),
-    ),
+    parts.flatMap(({ rows }) => rows.map((row) => [row, (row.dataset.name ?? row.cells[0].textContent).toLowerCase()])),
   );
   const marks = new Map();
   for (const mark of every("*", ":is(.no, .missing, .due)", table)) {
@@ -48,7 +46,7 @@ for (const [at, field] of every("input", "[data-filter]").entries()) {
       words.every((word) => names.get(row)?.includes(word) || marks.get(row)?.includes(` ${word} `));
     let all = 0;
     table.classList.toggle("flat", field.value !== "");
-    for (const { body, rows } of groups) {
+    for (const { body, rows } of parts) {
       const shown = new Set(rows.filter(has));
       all += shown.size;
       const isHidden = shown.size === 0;
@@ -84,7 +82,7 @@ for (const [at, field] of every("input", "[data-filter]").entries()) {
     filter();
   }
   table.addEventListener("sort", () => {
-    for (const group of groups) group.rows = rowsIn(group.body);
+    for (const part of parts) part.rows = rowsIn(part.body);
     filter();
   });
 }
@@ -172,7 +170,7 @@ for (const heading of every("tr", "[data-sort]").flatMap(({ cells }) => [...cell
   if (sorted.value.replace("-", "") === button.textContent) sort(!sorted.value.startsWith("-"));
 }
 
-/* What comes into the row that is under the pointer or has the focus: buttons that copy its values, and one that edits it */
+/* Buttons in the row that has the pointer or the focus: Copy for each value, and Edit. */
 
 for (const table of every("table", ".long")) {
   const editing = /** @type {HTMLFormElement | null} */ (table.closest("form[data-rows]"));
@@ -191,7 +189,7 @@ for (const table of every("table", ".long")) {
       if (!button.closest("tr")?.matches(":hover, :focus-within")) button.remove();
     }
     const [link] = every("a", "", row);
-    if (!link) return; // the day of rows, or one that is chosen
+    if (!link) return; // a row that heads others, or one with a box
     const name = new URL(link.href).searchParams.get("name") ?? "";
     const put = (/** @type {Element} */ cell, /** @type {Partial<HTMLButtonElement>} */ words) => {
       const button = element("button", { className: "quiet offered", ...words });

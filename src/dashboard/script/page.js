@@ -10,9 +10,11 @@
  * data-change   a form that the script sends. It has an element with role=alert, for what is wrong
  * data-secret   of a form or one of its buttons: what becomes of the secret in the answer. `once`: it takes the form's
  *               place. `shown`: it is in the form's output.secret for 30 seconds. `copied`: to the clipboard. `typed`: into
- *               the form's text, until somebody leaves the page, is signed out or presses no key for five minutes
+ *               the form's text, until somebody leaves the page, sends the form after the session ended, or presses no
+ *               key for five minutes
  * data-copy     a form after a table: rows get a Copy button below the headings that this names, where a time is
- * data-rows     a form around a table: a row gets fields below the headings that this names, for what is there and not
+ * data-rows     a form around a table: Edit in a row opens a field below each heading that this names, whether a value is
+ *               there or not
  * data-group    a part of a table whose rows can be folded. If it begins here, its first row heads them
  * data-copies   a button that copies the text of the element with this id
  * data-filter   a field that filters the table after its line. The line has an output, for the count

@@ -60,7 +60,7 @@ function aboutValue(secret) {
   ].join(", ");
 }
 
-const typedMs = 5 * 60_000;
+const emptyAfterMs = 5 * 60_000;
 let emptying = 0;
 
 /**
@@ -69,14 +69,14 @@ let emptying = 0;
  * @param {string} secret
  * @param {Record<string, string | number>} [seen]
  */
-function type(form, secret, seen = {}) {
+function typeInto(form, secret, seen = {}) {
   fill(form, { ...seen, text: secret });
   const later = () => {
     clearTimeout(emptying);
     emptying = setTimeout(() => {
       empty(form);
       refusalOf(form).textContent = "The values are gone: no key was pressed for five minutes.";
-    }, typedMs);
+    }, emptyAfterMs);
   };
   form.onkeydown = form.oninput = later;
   later();

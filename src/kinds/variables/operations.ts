@@ -450,7 +450,7 @@ export const importAll = operation({
   },
 });
 
-/** What a page makes of the text of a whole environment, as `var edit` does: what somebody changed in it, and no more. */
+/** Writes what a person changed in the text of an environment, for the page Edit as text. Untouched lines write nothing. */
 export const edited = operation({
   path: "var edit",
   about: "Write what was changed in the text of an environment, and delete what was removed from it.",
@@ -460,6 +460,7 @@ export const edited = operation({
     project,
     environment,
     file: file("<file>", "the text", { bytesMax: setBytesMax }),
+    /** The version that the text was made of. After "Save over it" it is older than the set. */
     base: formOnly<number>(),
   },
   plan: async (admin, { project, environment, file, base }) => {
@@ -470,7 +471,7 @@ export const edited = operation({
       { project: found, descriptor: variables, environment },
       base,
     );
-    // To compare their lines with what they were would tell about what no person reads now.
+    // Comparing their lines would tell the old value of what no person may read now. So these lines are left out.
     const hiddenSince = new Set(
       [...items].flatMap(([name, { isHidden, entry }]) => (isHidden && !isMachinesOnly(entry) ? [name] : [])),
     );

@@ -73,18 +73,16 @@ export async function textPage(visit: Visit): Promise<Answer> {
           </button>
         }
       >
-        <Field
-          name="text"
-          label={`All variables of ${environment}`}
-          help="That you saw them is on record. They go, with your changes, when you leave or press no key for five minutes. Removing a line deletes its variable."
-          rows={18}
-          required
-        />
+        <Field name="text" label={`All variables of ${environment}`} help={helpOfText} rows={18} required />
       </Change>
     </>
   );
   return { title: `${environment} as text`, heading: [<Env value={environment} />, " as text"], main };
 }
+
+const helpOfText =
+  "It is on record that you saw them. The text is emptied, with your changes, when you leave or press no key for " +
+  "five minutes. If you remove a line, its variable is deleted.";
 
 export const neededForText = ["reveal", "write", "see"] as const;
 
@@ -105,7 +103,7 @@ export async function paste(visit: Visit): Promise<Answer> {
   const environment = form.environment();
   const isWhole = form.has("base");
   const file = typedIn(fitting(form.read("text"), isWhole ? "var edit" : "var import"));
-  // Until then, what is not in the text was not removed from it.
+  // Without what was shown, a line that is not in the text may never have been there: it must delete nothing.
   if (form.find("base") === "") throw new Refused("invalid", "Show all values first. Nothing was done.");
   const prune = form.has("prune") ? (true as const) : undefined;
   const notes = form.has("notes") ? (true as const) : undefined;

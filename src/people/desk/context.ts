@@ -13,7 +13,7 @@ export type Who = {
   readonly rights: Rights;
   /** Their entries in the list of persons, their own before those of groups; an operator has none. */
   readonly entries: readonly string[];
-  /** Whether they have no entry of their own: then the audit calls them by the name of their group's. */
+  /** Whether they have no entry of their own. The audit then calls them by the name of a group's entry. */
   readonly isOfGroup?: boolean;
   /** Until when they may see values of production, make keys for it and give rights in it without signing in again. Default: for ever. */
   readonly freshUntil?: number;

@@ -20,7 +20,7 @@ import type { Answer } from "../../dashboard/parts/route.ts";
 import { Form, type Visit } from "../../dashboard/parts/visit.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { nameInPersonText } from "../../record/entry.ts";
-import { findProject } from "../desk/projects.ts";
+import { findProject, uses } from "../desk/projects.ts";
 import { requireKind } from "../projects/grid.tsx";
 import { findMarking, listHistory, namesOf, type VersionRecord } from "./history.ts";
 import { rollback, undoOne } from "./operations.ts";
@@ -46,14 +46,16 @@ export async function historyPage(visit: Visit): Promise<Answer> {
   const marking = new Set(mayUndo ? await findMarking(admin, { where, environment, kind }, versions, shown) : []);
   const linksOf = (one: VersionRecord) => {
     const newest = namesOf(one).map((name) => writtenIn.get(name) ?? one.version);
-    const isUndone = newest.includes(one.version) && numbers.has(one.version - 1) && !marking.has(one.version);
+    // Undoing a deletion adds an item, which an environment that is not used does not take.
+    const isRefused = marking.has(one.version) || (one.deleted.length > 0 && !uses(project, environment));
+    const isUndoable = newest.includes(one.version) && numbers.has(one.version - 1) && !isRefused;
     const since = newest.length > 0 && !newest.includes(one.version) && Math.max(...newest);
     const to = (query: { readonly to?: number; readonly version?: number }) =>
       projectPagePath(where, "undo", { kind, environment, ...query });
     return (
       <span class="links">
-        {isUndone && <a href={to({ version: one.version })}>Undo this change</a>}
-        {marking.has(one.version) && <span class="quiet">not undone: it made a value one for machines only</span>}
+        {isUndoable && <a href={to({ version: one.version })}>Undo this change</a>}
+        {marking.has(one.version) && <span class="quiet">cannot be undone: it made a value one for machines only</span>}
         {since && <span class="quiet">written again since, in version {since}</span>}
         {one !== versions[0] && <a href={to({ to: one.version })}>Go back to version {one.version}</a>}
       </span>

@@ -7,7 +7,7 @@ export const usesOf: Readonly<Record<Surface, string>> = {
   ci_action: "Only the older path `/secrets`",
 };
 
-/** What it may read, if that is not said by what it is called: the kinds of items are. */
+/** What a resource lets a key read, for resources whose names do not say it. */
 export const readsOf: Readonly<Record<string, string>> = {
   projects: "the list of its projects",
   requests: "requests for variables, which it files",

@@ -14,6 +14,7 @@ export async function runPage(visit: Visit): Promise<Answer> {
   const seen = visit.reached(project, "see");
   const environment = asked ?? seen[0] ?? environments[0];
   const { id, slug, organization } = project;
+  const mayMakeKey = visit.reached(project, "keys", "reveal").includes(environment);
   const newKey = withQuery("/keys/new", {
     org: organization.slug,
     projects: `${slug}/${id}`,
@@ -38,10 +39,10 @@ export async function runPage(visit: Visit): Promise<Answer> {
           <ShellLines id={`lines-${at}`}>{lines}</ShellLines>
         </section>
       ))}
-      {visit.may("keys") && <LoneLink to={newKey}>Create a key for it</LoneLink>}
+      {mayMakeKey && <LoneLink to={newKey}>Create a key for it</LoneLink>}
     </>
   );
-  return { title: `Run ${where} here`, heading: "Run it here", main };
+  return { title: `How to run ${where}`, heading: "How to run it", main };
 }
 
 export const exampleUrl = "https://keyhole.example";
@@ -63,12 +64,14 @@ function linesFor(project: string, environment: Environment): Readonly<Record<st
     "A program": `${settings}\n${runLine(project, environment)}`,
     "A file": `${settings}\nkeyhole pull -p ${project} -e ${environment} --out ${project}.env`,
     "A job in CI": [
-      "# With a trust, it is KEYHOLE_OIDC=env:KEYHOLE_TOKEN in place of the key.",
+      "# With a trust, set KEYHOLE_OIDC=env:KEYHOLE_TOKEN in place of KEYHOLE_API_KEY_FILE.",
       settings,
       `export KEYHOLE_PROJECT=${project} KEYHOLE_ENVIRONMENT=${environment}`,
       "keyhole run --wait 60s -- ./deploy.sh",
     ].join("\n"),
-    "Docker Compose": `services:
+    "Docker Compose": `# In the shell that runs Compose: ${settings}
+# Variables are called KEYHOLE_SECRETS_NAME. With Compose 5.2, add "names: exact" to the options for NAME.
+services:
   keyhole_secrets:
     provider:
       type: keyhole

@@ -6,7 +6,7 @@ import type { Answer } from "../../dashboard/parts/route.ts";
 import type { Visit } from "../../dashboard/parts/visit.ts";
 import { ownColumns } from "./operations.ts";
 import { ownRights } from "./persons.ts";
-import { linesOf, RightsInWords, RightsList, standing } from "./rights-words.tsx";
+import { RightsInWords, RightsList, rightsInForceOf, rightsLines } from "./rights-words.tsx";
 
 /** Who is signed in, and what they may do. */
 export async function mePage({ admin }: Visit): Promise<Answer> {
@@ -17,7 +17,12 @@ export async function mePage({ admin }: Visit): Promise<Answer> {
       <Facts facts={facts} />
     ) : (
       <>
-        <Facts facts={{ ...facts, Rights: <RightsList lines={linesOf(standing(own.name, own.rights), own.name)} /> }} />
+        <Facts
+          facts={{
+            ...facts,
+            Rights: <RightsList lines={rightsLines(rightsInForceOf(own.name, own.rights), own.name)} />,
+          }}
+        />
         <RightsInWords />
         <p class="quiet">Operators give and take rights, and so do persons with the right grant.</p>
       </>

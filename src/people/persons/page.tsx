@@ -18,7 +18,7 @@ import { pick } from "../desk/outcome.ts";
 import { personColumns } from "./operations.ts";
 import { accessOfPerson, listPersons, type PersonRecord, showPerson } from "./persons.ts";
 import { personPath, RightsForm } from "./rights-form.tsx";
-import { linesOf, RightsChanged, RightsInWords, RightsList, standing } from "./rights-words.tsx";
+import { RightsChanged, RightsInWords, RightsList, rightsInForceOf, rightsLines } from "./rights-words.tsx";
 
 /** The persons and their rights, for whoever may give some. */
 export async function personsPage(visit: Visit): Promise<Answer> {
@@ -35,7 +35,7 @@ export async function personsPage(visit: Visit): Promise<Answer> {
             isGroup(one) && <small> group</small>,
           ],
           Organization: ({ organization }) => organization,
-          Rights: ({ name, rights }) => joined(linesOf(standing(name, rights), name), "; "),
+          Rights: ({ name, rights }) => joined(rightsLines(rightsInForceOf(name, rights), name), "; "),
         }}
         rows={all}
         visit={visit}
@@ -82,15 +82,15 @@ export async function personPage(visit: Visit): Promise<Answer> {
       {isOperator && record === undefined && <p class="warning">This person was removed, and has no rights.</p>}
       <h2>What they can see and do</h2>
       <RightsList
-        lines={linesOf(
-          standing(name, record?.rights ?? [], rows),
+        lines={rightsLines(
+          rightsInForceOf(name, record?.rights ?? [], rows),
           name,
           rows.map(({ where }) => where),
         )}
-        none={visit.none("They have no rights in any project.")}
+        none="They have no rights in any project."
       />
       <RightsInWords />
-      {!isOperator && <p class="quiet">What they may do where you may not see it is not here.</p>}
+      {!isOperator && <p class="quiet">Rights in places that you may not see are not listed.</p>}
       {(record === undefined || !isGroup(record)) && (await Groups(visit, record))}
       {(record || !visit.may("grant")) && (await RightsForm(visit, name))}
       {isOperator && (
@@ -122,16 +122,23 @@ async function Groups(visit: Visit, record: PersonRecord | undefined) {
   const organization = record?.organization ?? null;
   const all = organization === null ? [] : await listPersons(visit.admin);
   const groups = all.filter((one) => isGroup(one) && one.organization === organization);
-  const where = groups.length === 0 ? " The Access of a project lists its groups." : ` ${organization} has these:`;
+  const which = groups.length === 0 ? `${organization} has no groups.` : `${organization} has these:`;
+  const where = organization === null ? "The Access of a project lists its groups." : which;
   return (
     <>
-      <p class="quiet">Rights of groups are not here: who is in a group is known at sign-in.{where}</p>
+      <p class="quiet">
+        Rights that come from groups are not listed: the provider says at sign-in who is in a group. {where}
+      </p>
       <RightsList
-        lines={groups.map(({ name, rights }) => (
-          <>
-            <Word to={personPath(name)}>{name}</Word> · {joined(linesOf(standing(name, rights), name), "; ")}
-          </>
-        ))}
+        lines={groups.map(({ name, rights }) => {
+          const lines = rightsLines(rightsInForceOf(name, rights), name);
+          return (
+            <>
+              <Word to={personPath(name)}>{name}</Word>
+              {lines.length > 0 && [" · ", joined(lines, "; ")]}
+            </>
+          );
+        })}
       />
     </>
   );

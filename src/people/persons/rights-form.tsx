@@ -19,7 +19,7 @@ import { pathOf } from "../projects/page.tsx";
 import { listProjects } from "../projects/projects.ts";
 import { grant, revoke } from "./operations.ts";
 import { type PersonRecord, showPerson } from "./persons.ts";
-import { linesOf, RightsList, standing, wordsOf } from "./rights-words.tsx";
+import { RightsList, rightsInForceOf, rightsLines, wordsOf } from "./rights-words.tsx";
 
 export function personPath(name: string): string {
   return `/persons/${name}`;
@@ -167,7 +167,7 @@ async function Then(visit: Visit, typed: Form): Promise<VNode> {
           <p>
             <Word>{name}</Word> could then:
           </p>
-          <RightsList lines={linesOf(standing(name, rights), name)} none="Nothing." />
+          <RightsList lines={rightsLines(rightsInForceOf(name, rights), name)} none="Nothing." />
         </>
       )}
       <Change

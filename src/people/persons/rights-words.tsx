@@ -23,9 +23,13 @@ type Alike = {
 type OfProject = PersonAccess & { readonly where: string };
 
 /** What a person has: what their record says, and what it does not say of each project. Nothing that has ended. */
-export function standing(name: string, held: readonly RightsInPlace[], rows: readonly OfProject[] = []): Alike[] {
+export function rightsInForceOf(
+  name: string,
+  held: readonly RightsInPlace[],
+  rows: readonly OfProject[] = [],
+): Alike[] {
   const recorded = held.flatMap(({ ended, organization, project, ...one }) =>
-    ended ? [] : single({ ...one, name, places: [`${organization}/${project ?? "*"}`] }),
+    ended ? [] : oneByOne({ ...one, name, places: [`${organization}/${project ?? "*"}`] }),
   );
   const found = rows.flatMap(({ where, rightsIn, endsIn }) =>
     environments.flatMap((environment) =>
@@ -41,10 +45,10 @@ export function standing(name: string, held: readonly RightsInPlace[], rows: rea
     const [where = ""] = one.places;
     return [where, where.replace(/\/.*/, "/*")].some((place) => said.has(unitOf(place, one)));
   };
-  return together(withSee([...recorded, ...found.filter((one) => !isSaid(one))]));
+  return merged(withSee([...recorded, ...found.filter((one) => !isSaid(one))]));
 }
 
-/** Who has `reveal` for a time, and `see` for no shorter one, reads for that time. @param units - as for `together` */
+/** Who has `reveal` for a time, and `see` for no shorter one, reads for that time. @param units - as for `merged` */
 function withSee(units: readonly Alike[]): readonly Alike[] {
   const seen = new Map<string, number>();
   for (const { rights, places, environments, until } of units) {
@@ -60,19 +64,19 @@ function withSee(units: readonly Alike[]): readonly Alike[] {
 }
 
 /** The same rights, one in one environment each. */
-function single(all: Alike): Alike[] {
+function oneByOne(all: Alike): Alike[] {
   return all.environments.flatMap((environment) =>
     all.rights.map((right) => ({ ...all, rights: [right], environments: [environment] })),
   );
 }
 
 /** @param all - with one right in one environment of one place each */
-function together(all: readonly Alike[]): Alike[] {
+function merged(all: readonly Alike[]): Alike[] {
   return (["rights", "environments", "places"] as const).reduce<readonly Alike[]>((all, part) => {
     const alike = Map.groupBy(all, ({ [part]: _, ...rest }) => JSON.stringify(rest));
     return [...alike.values()].map((those) => {
-      const merged: readonly string[] = those.flatMap((one): readonly string[] => one[part]);
-      return { ...(those[0] as Alike), [part]: inOrder[part]?.filter((one) => merged.includes(one)) ?? merged };
+      const values: readonly string[] = those.flatMap((one): readonly string[] => one[part]);
+      return { ...(those[0] as Alike), [part]: inOrder[part]?.filter((one) => values.includes(one)) ?? values };
     });
   }, all) as Alike[];
 }
@@ -84,7 +88,7 @@ const inOrder: Readonly<Record<string, readonly string[]>> = { rights: everyRigh
  * @param name - of the person whose page it is on, which is not said again
  * @param linked - paths of projects whose pages are there
  */
-export function linesOf(all: readonly Alike[], name: string, linked: readonly string[] = []): VNode[] {
+export function rightsLines(all: readonly Alike[], name: string, linked: readonly string[] = []): VNode[] {
   return all.map(({ places, environments: among, ...one }) => (
     <>
       {one.name !== name && [<Word>{one.name}</Word>, ", "]}
@@ -114,7 +118,7 @@ export function RightsList({ lines, none = "" }: { readonly lines: readonly VNod
   );
 }
 
-/** The rights that an entry of the audit says were added or deleted. What is no right in a place is as it is there. */
+/** The rights that an entry of the audit added or deleted. A line that is not a right is shown as the entry has it. */
 export function RightsChanged(props: { readonly names: Parameters<typeof changesOf>[0]; readonly name: string }) {
   const { names, name } = props;
   const lines = changesOf(names).flatMap(([what, lines]) =>
@@ -133,7 +137,7 @@ function changedLines(lines: readonly string[], name: string): readonly VNode[] 
   const others = lines.filter((_, at) => parsed[at] === undefined);
   return [
     ...others.map((line) => <Name>{line}</Name>),
-    ...linesOf(together(parsed.filter((one) => one !== undefined)), name),
+    ...rightsLines(merged(parsed.filter((one) => one !== undefined)), name),
   ];
 }
 

@@ -43,7 +43,13 @@ export async function offered(visit: Visit): Promise<Answer> {
   const deeds = deedsFor(visit, part, result, lately);
   const whatOf = whatsOf(found);
   const offers = found.slice(0, offersMax - deeds.length).map((hit) => {
-    const about = [whatOf(hit), placeOf(hit), ...somewhere(hit, projects), ...(hit.projects ?? []), hit.note ?? ""];
+    const about = [
+      whatOf(hit),
+      placeOf(hit),
+      ...environmentsToName(hit, projects),
+      ...(hit.projects ?? []),
+      hit.note ?? "",
+    ];
     return { name: excerpt(hit.name), about: about.filter(Boolean).map(excerpt).join(", "), to: pageOf(hit) };
   });
   const none = deeds.length > 0 ? "" : "Nothing that you may see has this in its name or its note.";
@@ -58,11 +64,11 @@ export async function offered(visit: Visit): Promise<Answer> {
 const offersMax = 8;
 
 /** The environments of an item, unless it is in all that its project has something in. */
-function somewhere({ organization, project, environments = [] }: Hit, projects: SearchResult["projects"]) {
+function environmentsToName({ organization, project, environments = [] }: Hit, projects: SearchResult["projects"]) {
   return environments.length === projects.get(`${organization}/${project}`)?.used.size ? [] : environments;
 }
 
-/** The projects that somebody looked at, the newest last: the one of the page at which they look. */
+/** The projects that somebody looked at, the newest last. The page they are on counts as the newest. */
 function latelyOf(visit: Visit): readonly string[] {
   const { projects = [] } = visit.choices;
   const [, here] = /^\/p\/([^/]+\/[^/]+)\//.exec(visit.query("page") ?? "") ?? [];
@@ -78,8 +84,8 @@ function anywhere(visit: Visit): readonly Offer[] {
 }
 
 /**
- * What people do that words begin the name of. Other words are of a project; without one, it is the last project at which
- * they looked. It takes no statement.
+ * Pages that people name by what they do there. Each typed word begins a word of such a name, or is part of the project's
+ * path. Without a word for the project, it is the one they looked at last. It runs no SQL.
  */
 function deedsFor(visit: Visit, part: string, { projects }: SearchResult, lately: readonly string[]): readonly Offer[] {
   const words = part.toLowerCase().split(/\s+/);

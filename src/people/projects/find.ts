@@ -53,11 +53,11 @@ const hitsMax = 200;
  *   least in the name or the note. Case is ignored
  * @param organization - only in it
  * @param after - the `last` of another answer, after which this one begins
- * @param lately - projects as `ORG/PROJECT`, the newest last: what is in them comes before what fits as well, and after
- *   whole names
- * @returns the best ones first, at most {@link hitsMax}: whole names, then names that begin with the part, then others.
- *   `projects`: all that they may see, by path, each with its environments that hold something. `count`: how many there are. `before`: how many of them come before these. `last`: what the last of these is called, if
- *   others come after it. `unread`: how many sets could not be searched; `warnings`: which
+ * @param lately - projects as `ORG/PROJECT`, the newest last. After whole names, all hits in these come before all others
+ * @returns `found`: the best ones first, at most {@link hitsMax}: whole names, then names that begin with the part, then
+ *   others. `count`: how many hits there are. `before`: how many of them come before these. `last`: what the last of these
+ *   is called, if others come after it. `projects`: all that they may see, by path, each with its environments that hold
+ *   something. `unread`: how many sets could not be searched. `warnings`: which ones, in sentences
  * @throws Refused as {@link requirePart}; `not_found` for an organization that is not there for them
  */
 export async function find(
@@ -178,7 +178,7 @@ class Hits {
     if (alike.length < hitsMax) alike.push(hit);
   }
 
-  /** Whole names, the last projects first; then what is in the last project by its fit, in the one before it, and others. */
+  /** Whole names first. Then hits of the newest project by their fit, of the one before it, and so on. */
   #rankIn({ organization, project, name, type }: Hit): number {
     const where = `${organization}/${project}`;
     const fit = Math.min(this.#rank(name), type === "project" ? this.#rank(where) : 2);
