@@ -62,7 +62,12 @@ export async function projectsPage(visit: Visit): Promise<Answer> {
         classOf={(_, heading) => (heading === missingHeading ? "num" : undefined)}
         nameOf={(project) => `${pathOf(project)} ${project.name}`}
       />
-      {visit.may("write") && <NewProject organizations={organizations} />}
+      {visit.may("write") && (
+        <details open={rows.length === 0}>
+          <summary>Create a project</summary>
+          <NewProject organizations={organizations} />
+        </details>
+      )}
       {admin.rights === "operator" && (
         <details open={organizations.length === 0}>
           <summary>Create an organization</summary>
@@ -107,18 +112,12 @@ export function pathOf({ organization, slug }: Project): string {
 }
 
 function NewProject({ organizations }: { readonly organizations: readonly { readonly slug: string }[] }) {
+  if (organizations.length === 0) return <Empty>A project belongs to an organization, and there is none yet.</Empty>;
   return (
-    <section>
-      <h2>Create a project</h2>
-      {organizations.length === 0 ? (
-        <Empty>A project belongs to an organization, and there is none yet.</Empty>
-      ) : (
-        <Change action="/projects" button="Create">
-          <Field name="org" label="Organization" options={organizations.map(({ slug }) => slug)} />
-          <SlugAndName />
-        </Change>
-      )}
-    </section>
+    <Change action="/projects" button="Create">
+      <Field name="org" label="Organization" options={organizations.map(({ slug }) => slug)} />
+      <SlugAndName />
+    </Change>
   );
 }
 
