@@ -20,7 +20,7 @@ describeBoth("the page about oneself", (w) => {
     await grantRights(w.admin, "eva", { rights: ["reveal"], projects: ["web"], environments: ["staging"] });
     const eva = await personsVisitor(w, signIn).page("/me");
     expect(said(eva.html)).toContain(`all projects of ${organization.slug} : ○ names, everywhere`);
-    expect(said(eva.html)).toContain(`${organization.slug}/web : reveal in staging`);
+    expect(said(eva.html)).toContain(`${organization.slug}/web : ● reads in staging`);
     expect(eva.html).toContain('<a href="/me">');
     const operator = await (await visitorOf(w)).page("/me");
     expect(said(operator.html)).toContain("everything: you hold the root key, so you are an operator");
