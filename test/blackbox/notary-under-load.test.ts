@@ -1,6 +1,6 @@
 /** What a notary owes on bad days: killed again and again, behind, without its witness, and beside made-up entries. */
 
-import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, setSystemTime, test } from "bun:test";
 import { parseReceipt } from "../../src/core/receipt.ts";
 import { readConfig } from "../../src/core/settings/settings.ts";
 import { openInstallation } from "../../src/installation/installation.ts";
@@ -128,105 +128,112 @@ async function addSegments(site: Site, count: number): Promise<string> {
   return lane;
 }
 
-describeBoth("a notary", (w) => {
-  const folder = newFolder();
-  const ours = witnessOf("witness.example", new Uint8Array(32).fill(8));
-  const closing: (() => Promise<void>)[] = [];
-  let log: LogEvent[] = [];
-  /** The clock of notaries, people and witnesses. */
-  let now = Date.now();
-  let selects = 0;
+/** All of a day stays in one month: a notary seals the month before, and signs once more for that. */
+const midMonth = Date.UTC(2026, 5, 10);
 
-  /** @param urls - of its witness */
-  const notaryOn = async (...urls: readonly string[]) => {
-    const database = w.installation.open("notary");
-    closing.push(() => database.close());
-    const { signers } = await openSigners(database, w.installation.keyring, w.admin.systemKeys.audit);
-    const add = (event: LogEvent) => log.push(event);
-    const witnesses = new Witnesses(
-      database,
-      urls.map((url) => ({ url, key: encodeWitness(ours) })),
-      add,
-    );
-    const counted = { ...database, db: counting(database.db) };
-    const notary = await notaryOf(w, { database: counted, signers, log: add, now: () => now });
-    return { notary, witnesses, signers };
-  };
-  const counting = (db: Database["db"]) =>
-    new Proxy(db, {
-      get: (target, name) => {
-        if (name === "select") selects += 1;
-        const value = Reflect.get(target, name, target);
-        return typeof value === "function" ? value.bind(target) : value;
-      },
-    });
-  const pass = (ms: number) => {
-    now += ms;
-    w.clock.nowMs = now;
-  };
-  const of = (event: string) => log.filter((one) => one.event === event);
+describe("in the middle of a month", () => {
+  beforeAll(() => void setSystemTime(midMonth));
+  afterAll(() => void setSystemTime());
+  describeBoth("a notary", (w) => {
+    const folder = newFolder();
+    const ours = witnessOf("witness.example", new Uint8Array(32).fill(8));
+    const closing: (() => Promise<void>)[] = [];
+    let log: LogEvent[] = [];
+    /** The clock of notaries, people and witnesses. */
+    let now = midMonth;
+    let selects = 0;
 
-  afterEach(async () => {
-    for (const close of closing.splice(0)) await close();
-    log = [];
-  });
-
-  test("whose witness is away for a day goes on, says so once, and has its signature once it is back", async () => {
-    const { signers } = await notaryOn();
-    const witness = (port = 0) =>
-      startWitness({ folder, signer: ours, logs: signers, host: "127.0.0.1", port, log: () => {}, now: () => now });
-    const { origin, stop } = witness();
-    const { notary, witnesses } = await notaryOn(origin);
-    const round = async () => {
-      await w.organization();
-      await notary.round();
-      await witnesses.ask();
+    /** @param urls - of its witness */
+    const notaryOn = async (...urls: readonly string[]) => {
+      const database = w.installation.open("notary");
+      closing.push(() => database.close());
+      const { signers } = await openSigners(database, w.installation.keyring, w.admin.systemKeys.audit);
+      const add = (event: LogEvent) => log.push(event);
+      const witnesses = new Witnesses(
+        database,
+        urls.map((url) => ({ url, key: encodeWitness(ours) })),
+        add,
+      );
+      const counted = { ...database, db: counting(database.db) };
+      const notary = await notaryOf(w, { database: counted, signers, log: add, now: () => now });
+      return { notary, witnesses, signers };
     };
-    await round();
-    await stop();
-    const before = of("cosigned");
-    for (const backAt = now + 86_400_000; now < backAt; pass(600_000)) await round();
-    expect(of("witness_away")).toHaveLength(1);
-    expect(of("signed_checkpoint")).toHaveLength(145);
-    const back = witness(Number(new URL(origin).port));
-    await round();
-    await back.stop();
-    const newest = of("signed_checkpoint").at(-1)?.["size"];
-    expect(of("cosigned")).toEqual([...before, { event: "cosigned", witness: ours.name, size: newest }]);
-    expect([witnesses.away, notary.flaws]).toEqual([{}, 0]);
-  });
-
-  test("beside a flood of lanes that somebody made up takes in what is true, and asks and says little of each", async () => {
-    const { notary } = await notaryOn();
-    await notary.round();
-    const flood = async (count: number) => {
-      const encoded = encodeEntries([entry]);
-      const rows = Array.from({ length: count }, () => {
-        const lane = crypto.randomUUID();
-        return { lane, firstSeq: 1, lastSeq: 1, at: now, ...encoded, mac: Buffer.alloc(32, 1) };
+    const counting = (db: Database["db"]) =>
+      new Proxy(db, {
+        get: (target, name) => {
+          if (name === "select") selects += 1;
+          const value = Reflect.get(target, name, target);
+          return typeof value === "function" ? value.bind(target) : value;
+        },
       });
-      const database = w.installation.open("admin");
-      for (let at = 0; at < count; at += 500)
-        await database.db.insert(database.tables.auditSegments).values(rows.slice(at, at + 500));
-      await database.close();
+    const pass = (ms: number) => {
+      now += ms;
+      w.clock.nowMs = now;
     };
-    for (const [more, all] of [
-      [0, 0],
-      [500, 500],
-      [2500, 3000],
-    ] as const) {
-      await flood(more);
-      await w.organization();
-      [selects, log] = [0, []];
+    const of = (event: string) => log.filter((one) => one.event === event);
+
+    afterEach(async () => {
+      for (const close of closing.splice(0)) await close();
+      log = [];
+    });
+
+    test("whose witness is away for a day goes on, says so once, and has its signature once it is back", async () => {
+      const { signers } = await notaryOn();
+      const witness = (port = 0) =>
+        startWitness({ folder, signer: ours, logs: signers, host: "127.0.0.1", port, log: () => {}, now: () => now });
+      const { origin, stop } = witness();
+      const { notary, witnesses } = await notaryOn(origin);
+      const round = async () => {
+        await w.organization();
+        await notary.round();
+        await witnesses.ask();
+      };
+      await round();
+      await stop();
+      const before = of("cosigned");
+      for (const backAt = now + 86_400_000; now < backAt; pass(600_000)) await round();
+      expect(of("witness_away")).toHaveLength(1);
+      expect(of("signed_checkpoint")).toHaveLength(145);
+      const back = witness(Number(new URL(origin).port));
+      await round();
+      await back.stop();
+      const newest = of("signed_checkpoint").at(-1)?.["size"];
+      expect(of("cosigned")).toEqual([...before, { event: "cosigned", witness: ours.name, size: newest }]);
+      expect([witnesses.away, notary.flaws]).toEqual([{}, 0]);
+    });
+
+    test("beside a flood of lanes that somebody made up takes in what is true, and asks and says little of each", async () => {
+      const { notary } = await notaryOn();
       await notary.round();
-      expect(selects).toBeLessThan(100 + 4 * all);
-      expect(of("audit_flaw").length).toBeLessThanOrEqual(Math.min(more, 1000));
-      expect(of("signed_checkpoint")).toHaveLength(1);
-    }
-    expect(notary.flaws).toBeLessThanOrEqual(1500);
-    expect(await w.run("select distinct lane from audit_leaves")).toEqual([{ lane: "commands" }]);
-    log = [];
-    await notary.round();
-    expect(log).toEqual([]);
+      const flood = async (count: number) => {
+        const encoded = encodeEntries([entry]);
+        const rows = Array.from({ length: count }, () => {
+          const lane = crypto.randomUUID();
+          return { lane, firstSeq: 1, lastSeq: 1, at: now, ...encoded, mac: Buffer.alloc(32, 1) };
+        });
+        const database = w.installation.open("admin");
+        for (let at = 0; at < count; at += 500)
+          await database.db.insert(database.tables.auditSegments).values(rows.slice(at, at + 500));
+        await database.close();
+      };
+      for (const [more, all] of [
+        [0, 0],
+        [500, 500],
+        [2500, 3000],
+      ] as const) {
+        await flood(more);
+        await w.organization();
+        [selects, log] = [0, []];
+        await notary.round();
+        expect(selects).toBeLessThan(100 + 4 * all);
+        expect(of("audit_flaw").length).toBeLessThanOrEqual(Math.min(more, 1000));
+        expect(of("signed_checkpoint")).toHaveLength(1);
+      }
+      expect(notary.flaws).toBeLessThanOrEqual(1500);
+      expect(await w.run("select distinct lane from audit_leaves")).toEqual([{ lane: "commands" }]);
+      log = [];
+      await notary.round();
+      expect(log).toEqual([]);
+    });
   });
 });
