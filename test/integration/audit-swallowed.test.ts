@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setSystemTime, test } from "bun:test";
 import postgres from "postgres";
 import { Refused } from "../../src/core/refused.ts";
 import { revealVariable } from "../../src/kinds/variables/reveal.ts";
@@ -10,7 +10,11 @@ import type { Answer } from "../support/answer.ts";
 import { setVariables } from "../support/plans.ts";
 import { describeBoth, everything, type Key, type World } from "../support/world.ts";
 
-const month = monthOf(Date.now()).name;
+/** The clock stands: else a month might end between two tests. */
+const now = Date.now();
+beforeAll(() => void setSystemTime(now));
+afterAll(() => void setSystemTime());
+const month = monthOf(now).name;
 const trigger = (when: string, body: string) => [
   `create function swallow() returns trigger language plpgsql as $$begin ${body}; return null; end$$`,
   `create trigger swallow ${when} execute function swallow()`,
@@ -116,7 +120,7 @@ describeBoth("an audit table that keeps entries out", (w, dialect) => {
     const detach = `alter table audit_segments detach partition ${month}`;
     const decoy = "create table decoy (like audit_segments) partition by range (at)";
     const swap = [detach, `alter table ${month} rename to kept`];
-    const attached = `for values from (${monthOf(Date.now()).fromAt}) to (${monthOf(Date.now()).toAt})`;
+    const attached = `for values from (${monthOf(now).fromAt}) to (${monthOf(now).toAt})`;
     test.each([
       { how: "detached", make: [detach] },
       { how: "swapped for a table", make: [...swap, `create table ${month} (like kept)`] },

@@ -309,6 +309,7 @@ describeOnce("a key or a trust that is revoked on a page", (w) => {
       accounts: [{ name: "stripe", environments: ["staging"], values: { user: "canary" } }],
       key: { ...everything, name: "leaked", resources: ["projects", "variables", "accounts"] },
     });
+    w.clock.nowMs = Date.now() + 1000; // it stands: at midnight today would become a day that is past
     const visitor = await visitorOf(w);
     for (const path of ["variables?environment=staging", "variables?environment=production&keys=OTHER", "accounts"]) {
       expect((await w.ask(`/projects/web/${path}`, { key })).status).toBe(200);
@@ -321,7 +322,7 @@ describeOnce("a key or a trust that is revoked on a page", (w) => {
     expect(text).toContain(`1 variables of ${where} production`);
     expect(text).toMatch(new RegExp(`1 accounts of ${where} \\w+stripe`));
     for (const name of Object.keys(names)) expect(html).toContain(`<bdi>${name}</bdi>`);
-    const day = new Date().toISOString().slice(0, 10);
+    const day = new Date(w.admin.now()).toISOString().slice(0, 10);
     const due = { deed: "rotate by", rotateBy: day, environment: "staging", names: Object.keys(names) };
     expect(html).toContain(`name="rotateBy" value="${day}"`);
     const plan = (await visitor.send(`/p/${where}/variables/several`, due)).to ?? "";
@@ -330,6 +331,7 @@ describeOnce("a key or a trust that is revoked on a page", (w) => {
     expect((await visitor.page(`/p/${where}/variables?only=due`)).html).toContain("NAME_39");
     for (const page of [`/keys/${key.id}`, "/keys"]) expect((await visitor.page(page)).status).toBe(200);
     expect((await visitor.page(`/keys/${key.id}`)).html).toContain(`href="/keys/${key.id}/read"`);
+    w.clock.nowMs = undefined;
   });
   test("is a trust, too", async () => {
     const { org, visitor } = await furnish(w);
