@@ -187,10 +187,14 @@ function asTyped(date, offset = 0) {
 
 // Fields take UTC, which is what the address has; people type in their own zone.
 for (const field of every("input", "[type=datetime-local]")) {
-  const utc = new Date(`${field.value}Z`);
-  field.value = asTyped(utc, utc.getTimezoneOffset());
+  const given = field.value;
+  const utc = new Date(`${given}Z`);
+  const shown = asTyped(utc, utc.getTimezoneOffset());
+  field.value = shown;
   for (const label of field.labels ?? []) label.textContent = (label.textContent ?? "").replace(" (UTC)", "");
-  field.form?.addEventListener("formdata", ({ formData }) => formData.set(field.name, asTyped(new Date(field.value))));
+  // When summer time ends, an hour comes twice: a field that nobody changed stays the moment that it was.
+  const typed = () => (field.value === shown ? given : asTyped(new Date(field.value)));
+  field.form?.addEventListener("formdata", ({ formData }) => formData.set(field.name, typed()));
 }
 
 document.addEventListener("mouseover", ({ target }) => {
