@@ -229,11 +229,13 @@ describe("names that steer", () => {
     expect(isSteering("PSMODULEPATH", "win32")).toBe(true);
   });
 
-  test("are patterns, each once, with the page that says so", () => {
-    const names = steeringNames.flatMap(([, names]) => names.split(" "));
-    expect(names.filter((name) => !/^\w[\w*]*$/.test(name))).toEqual([]);
-    expect(names).toHaveLength(new Set(names).size);
-    for (const [source] of steeringNames) expect(source).toMatch(/^(?:https:\/\/[^ ]+|docs\/configuration\.md)$/);
+  test("are patterns, each once, below the page that says so", async () => {
+    expect(steeringNames.filter((name) => !/^\w[\w*]*$/.test(name))).toEqual([]);
+    expect(steeringNames).toHaveLength(new Set(steeringNames).size);
+    const lines = (await Bun.file("src/core/words/steering.ts").text()).split("\n");
+    const sources = lines.filter((_, at) => lines[at + 1]?.startsWith('  "'));
+    expect(sources.length).toBeGreaterThan(50);
+    for (const source of sources) expect(source).toMatch(/^ {2}\/\/ (?:https:\/\/[^ ]+|docs\/configuration\.md)$/);
   });
 });
 
