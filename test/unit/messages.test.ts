@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { exitCodes } from "../../src/cli/terminal/failure.ts";
 import { faults } from "../../src/core/fault.ts";
 import { exits } from "../../src/core/problem.ts";
+import { failures } from "../../src/people/desk/failure.ts";
 
 /* docs/messages.md has each code and exit status that somebody can meet. */
 
@@ -18,7 +18,7 @@ const ofClient = /^export type ClientErrorCode([^;]*);/m.exec(read("src/client/n
 const ofAudit = /what: ("[^;]*);/.exec(read("src/record/flaw.ts"))?.[1] ?? "";
 
 test("every code that a command or a client can end with stands on the page once", () => {
-  const codes = new Set([...written, ...Object.keys(exitCodes), ...namesIn(ofClient), "http_…"]);
+  const codes = new Set([...written, ...Object.keys(failures), ...namesIn(ofClient), "http_…"]);
   for (const what of namesIn(ofAudit)) codes.add(`audit_${what}`);
   for (const fault of Object.keys(faults)) codes.delete(fault);
   const [, others = ""] = read("docs/messages.md").split("## Other codes");

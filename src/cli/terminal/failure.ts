@@ -1,33 +1,16 @@
-import { exits, Problem } from "../../core/problem.ts";
+import { Problem } from "../../core/problem.ts";
 import { jsonLine, visibleLines } from "../../core/visible.ts";
-import { type FailureCode, failureFor } from "../../people/desk/failure.ts";
+import { failureFor, failures } from "../../people/desk/failure.ts";
 import { fitted, hasColour, red, unlessClosed, write } from "./terminal.ts";
 import type { CommandContext } from "./verb.ts";
 
 /* How a command fails: whatever was thrown becomes a Problem, and `main.ts` prints it. */
 
-/** The exit code of each kind of failure. */
-export const exitCodes = {
-  invalid: exits.usage,
-  ambiguous: exits.usage,
-  not_found: exits.notFound,
-  forbidden: exits.unauthorized,
-  stale: exits.unauthorized,
-  exists: exits.failed,
-  conflict: exits.failed,
-  bound: exits.refused,
-  unavailable: exits.unavailable,
-  unauthorized: exits.unauthorized,
-  decryption_failed: exits.failed,
-  database_damaged: exits.failed,
-  internal_error: exits.failed,
-} as const satisfies Record<FailureCode, number>;
-
 /** Turns whatever was thrown into a Problem for whoever runs the command: an operator, or a person who came over SSH. */
 export function toProblem(error: unknown, { person }: Pick<CommandContext, "person">): Problem {
   if (error instanceof Problem && !(person !== undefined && error.code === "invalid_configuration")) return error;
   const { code, message } = failureFor(person === undefined ? "operator" : "person", error);
-  return new Problem(exitCodes[code], code, message, { cause: error });
+  return new Problem(failures[code][0], code, message, { cause: error });
 }
 
 /** Writes the error to stderr: `keyhole: …` for people, `{"error","code","requestId"}` with `--json`. */

@@ -1,5 +1,5 @@
 import { visibleLines } from "../../core/visible.ts";
-import { type Audience, type FailureCode, failureFor } from "../../people/desk/failure.ts";
+import { type Audience, failureFor, failures } from "../../people/desk/failure.ts";
 
 /**
  * Turns an error that a route threw into an answer.
@@ -8,23 +8,7 @@ import { type Audience, type FailureCode, failureFor } from "../../people/desk/f
  */
 export function refusalOf(error: unknown, audience: Audience) {
   const { code, message } = failureFor(audience, error);
-  const [status, title] = refusals[code];
+  const [, status, title] = failures[code];
   const isWithheld = message !== failureFor("operator", error).message;
   return { status, title, message: visibleLines(message), isForLog: isWithheld || code === "internal_error" };
 }
-
-const refusals = {
-  invalid: [400, "Not valid"],
-  ambiguous: [400, "Ambiguous"],
-  not_found: [404, "Not found"],
-  forbidden: [403, "Not permitted"],
-  stale: [401, "Sign in again"],
-  exists: [409, "Already exists"],
-  conflict: [409, "Not possible now"],
-  bound: [422, "Too much"],
-  unavailable: [503, "Not available"],
-  unauthorized: [503, "Not allowed in the database"],
-  decryption_failed: [503, "Cannot be decrypted"],
-  database_damaged: [503, "The database is damaged"],
-  internal_error: [500, "Failed"],
-} as const satisfies Record<FailureCode, readonly [status: number, title: string]>;

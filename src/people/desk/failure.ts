@@ -9,8 +9,26 @@ import { databaseFailures } from "../../store/failures.ts";
  * happened and whom to ask.
  */
 
-/** What kind of failure it is. The kinds of a Refused keep their names. */
-export type FailureCode = RefusedKind | "unauthorized" | "decryption_failed" | "database_damaged" | "internal_error";
+/** What kind of failure it is, with a command's exit code, and a page's status and title. A Refused's kind is its name. */
+export const failures = {
+  invalid: [exits.usage, 400, "Not valid"],
+  ambiguous: [exits.usage, 400, "Ambiguous"],
+  not_found: [exits.notFound, 404, "Not found"],
+  forbidden: [exits.unauthorized, 403, "Not permitted"],
+  stale: [exits.unauthorized, 401, "Sign in again"],
+  exists: [exits.failed, 409, "Already exists"],
+  conflict: [exits.failed, 409, "Not possible now"],
+  bound: [exits.refused, 422, "Too much"],
+  unavailable: [exits.unavailable, 503, "Not available"],
+  unauthorized: [exits.unauthorized, 503, "Not allowed in the database"],
+  decryption_failed: [exits.failed, 503, "Cannot be decrypted"],
+  database_damaged: [exits.failed, 503, "The database is damaged"],
+  internal_error: [exits.failed, 500, "Failed"],
+} as const satisfies Record<RefusedKind, FailureRow> & Record<string, FailureRow>;
+
+type FailureRow = readonly [exitCode: number, status: number, title: string];
+
+type FailureCode = keyof typeof failures;
 
 /** Who reads a sentence: somebody who holds the root key, or somebody who came through a door. */
 export type Audience = "operator" | "person";
