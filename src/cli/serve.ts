@@ -2,7 +2,7 @@ import { Option } from "@commander-js/extra-typings";
 import { Problem, usageProblem } from "../core/problem.ts";
 import { Refused } from "../core/refused.ts";
 import { type Config, parsePort, readAddress, readConfig } from "../core/settings/settings.ts";
-import { parseCount, Unfit } from "../core/words/parse.ts";
+import { wholeNumber } from "../core/words/parse.ts";
 import { isEmpty, openInstallation, removeLeftovers } from "../installation/installation.ts";
 import { upgradedMessage } from "../installation/upgrade.ts";
 import { openUpgraded } from "../serve/process/await-upgrade.ts";
@@ -23,7 +23,7 @@ export function serveCommand(context: CommandContext) {
   )
     .option("--host <host>", "address to listen on, or unix:/path for a socket (default: HOST, or 127.0.0.1)")
     .option("--port <number>", "port to listen on; 0 for any free one (default: PORT, or 4100)")
-    .option("--workers <number>", "processes that share the port; needs PostgreSQL (default: 1)", parseWorkers)
+    .option("--workers <number>", "processes that share the port; needs PostgreSQL (default: 1)", wholeNumber(1, 256))
     .option("--here", "begin an installation on this machine although KEYHOLE_SSH names another")
     .addOption(new Option(`${workerFlag} <log>`).choices(["pretty", "plain"]).hideHelp())
     .action(async ({ workers = 1, ...options }) => {
@@ -134,12 +134,6 @@ async function openHere(config: Config, say: (line: string) => void, elsewhere: 
     if (elsewhere === undefined || !(error instanceof Refused) || error.kind !== "not_found") throw error;
     throw usageProblem(`KEYHOLE_SSH names ${elsewhere}, and no Keyhole is here: serve --here begins one.`);
   }
-}
-
-function parseWorkers(text: string): number {
-  const count = parseCount(text);
-  if (count <= 256) return count;
-  throw new Unfit("takes at most 256.");
 }
 
 function firstSteps(program: string): string {

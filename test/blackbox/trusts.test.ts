@@ -219,7 +219,7 @@ describe("a machine without a stored key", () => {
   test.each([
     ...["0", "ten", "10001"].map((reads): [what: string, terms: string[], says: string] => {
       const terms = ["--issuer", "https://issuer.example", "--claim", "sub=a", "--reads-per-job", reads];
-      return [`${reads} reads for each job`, terms, "it takes a number from 1 to 10000, or unlimited"];
+      return [`${reads} reads for each job`, terms, "it takes a whole number from 1 to 10000, or unlimited"];
     }),
     ["a claim twice", ["--issuer", "https://issuer.example", "--claim", "sub=a", "--claim", "sub=b"], "given before"],
     [

@@ -77,7 +77,7 @@ export const absences: Readonly<Record<string, readonly string[]>> = {
   "It answers no search: a cell, an option, a reason, or what a deed did not do.": [
     "people/keys/access-operations.ts: nothing: a canary",
     "people/keys/access-operations.ts: no",
-    "people/audit/operations.ts: takes at most",
+    "people/audit/operations.ts: : `audit export` has no end",
     "people/keys/credentials.ts: none",
     "people/history/operations.ts: no changes",
     "people/persons/operations.ts: none yet",

@@ -11,8 +11,15 @@ export class Unfit extends Error {
   }
 }
 
-/** @returns a whole number of at least 1 */
-export function parseCount(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new Unfit("takes a whole number of at least 1.");
+/**
+ * A parser of a whole number.
+ * @param or - what else it takes, or what takes more
+ */
+export function wholeNumber(min: number, max: number, or = "") {
+  return (text: string): number => {
+    if (/^[1-9]\d{0,8}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text);
+    throw new Unfit(`takes a whole number ${max < Infinity ? `from ${min} to ${max}` : `of at least ${min}`}${or}.`);
+  };
 }
+
+export const parseCount = wholeNumber(1, Infinity);

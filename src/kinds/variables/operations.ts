@@ -3,7 +3,7 @@ import { type Environment, environments, remarkNames, variableValueBytesMax } fr
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { parseList } from "../../core/words/lists.ts";
 import { machinesOnlySentence } from "../../core/words/machines-only.ts";
-import { parseCount, Unfit } from "../../core/words/parse.ts";
+import { parseCount, wholeNumber } from "../../core/words/parse.ts";
 import { counted, decodeText, joined, listed } from "../../core/words/text.ts";
 import { parseComingDay } from "../../core/words/times.ts";
 import { requireFreshToCompare } from "../../people/desk/context.ts";
@@ -100,7 +100,7 @@ export const set = operation({
     generate: input(
       "--generate <bytes>",
       "with --machines-only: so many random bytes in base64url as the value, never shown",
-      parseRandomBytes,
+      wholeNumber(16, 1024),
     ),
     ...remarkInputs,
     version: ifVersion,
@@ -192,12 +192,6 @@ export const mark = operation({
     };
   },
 });
-
-function parseRandomBytes(text: string): number {
-  const bytes = parseCount(text);
-  if (bytes >= 16 && bytes <= 1024) return bytes;
-  throw new Unfit("takes 16 to 1024 bytes.");
-}
 
 /** Where a variable was created, and where it was updated, for a document. */
 function savedPlaces(written: ReadonlyMap<Environment, VariablesWrite>) {

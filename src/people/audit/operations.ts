@@ -2,7 +2,7 @@ import { dayMs, environments } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { excerpt, jsonLine } from "../../core/visible.ts";
 import { parseList } from "../../core/words/lists.ts";
-import { parseCount, Unfit } from "../../core/words/parse.ts";
+import { Unfit, wholeNumber } from "../../core/words/parse.ts";
 import { counted, formatTime, listed } from "../../core/words/text.ts";
 import { parseDuration, parseMoment } from "../../core/words/times.ts";
 import { auditActions } from "../../kinds/people.ts";
@@ -61,11 +61,7 @@ export const filterInputs = {
 /** A list is held in memory as a whole, and the next page of an export is not read before the last one is written. */
 export const limitMax = 10_000;
 
-function parseLimit(text: string): number {
-  const count = parseCount(text);
-  if (count <= limitMax) return count;
-  throw new Unfit(`takes at most ${limitMax}: \`audit export\` has no end.`);
-}
+const parseLimit = wholeNumber(1, limitMax, ": `audit export` has no end");
 
 /** @throws Problem if no moment can match */
 export function requireSpan({ sinceAt, beforeAt }: Pick<AuditFilter, "sinceAt" | "beforeAt">): void {

@@ -3,7 +3,7 @@ import { environments } from "../../core/names.ts";
 import { usageProblem } from "../../core/problem.ts";
 import { excerpt } from "../../core/visible.ts";
 import { parseList } from "../../core/words/lists.ts";
-import { Unfit } from "../../core/words/parse.ts";
+import { Unfit, wholeNumber } from "../../core/words/parse.ts";
 import { counted, formatTime, listed } from "../../core/words/text.ts";
 import { parseDuration } from "../../core/words/times.ts";
 import { resources, resourcesByDefault } from "../../kinds/people.ts";
@@ -47,7 +47,11 @@ export const grantInputs = {
   ),
   allEnvironments: flag("--all-environments", "it reaches every environment"),
   expiresInMs: input("--expires-in <duration>", "30s, 15m, 24h, 90d (default: never)", parseDuration),
-  rate: input("--rate <n>", "how many times as many requests it may make, up to 100 (default: 1)", parseRate),
+  rate: input(
+    "--rate <n>",
+    "how many times as many requests it may make, up to 100 (default: 1)",
+    wholeNumber(1, rateMax),
+  ),
   from: input(
     "--from <list>",
     `the addresses and ranges from which it may be used, up to ${rangesMax}; unix for the Unix socket (default: all)`,
@@ -65,12 +69,6 @@ function parseFrom(text: string): readonly string[] {
   });
   if (ranges.length <= rangesMax) return [...new Set(ranges)];
   throw new Unfit(`takes at most ${rangesMax} addresses and ranges.`);
-}
-
-function parseRate(text: string): number {
-  const rate = Number(text);
-  if (/^[1-9][0-9]{0,2}$/.test(text) && rate <= rateMax) return rate;
-  throw new Unfit(`takes a whole number from 1 to ${rateMax}.`);
 }
 
 /** What somebody asks for. @throws Problem if they do not say what it reaches */

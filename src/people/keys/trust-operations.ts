@@ -2,7 +2,7 @@ import { Fault } from "../../core/fault.ts";
 import { fetchJson } from "../../core/fetch-json.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { excerpt } from "../../core/visible.ts";
-import { Unfit } from "../../core/words/parse.ts";
+import { Unfit, wholeNumber } from "../../core/words/parse.ts";
 import { parseSpiffeId } from "../../core/words/spiffe.ts";
 import { counted } from "../../core/words/text.ts";
 import { discoverKeys } from "../../serve/access/issuer-keys.ts";
@@ -49,7 +49,7 @@ const add = operation({
     readsPerJob: input(
       "--reads-per-job <number>",
       "how many answers with values one job gets, or unlimited (default: 10 for a known CI system)",
-      parseReads,
+      (text): ReadsPerJob => (text === "unlimited" ? text : parseReads(text)),
     ),
     jwks: file("--jwks-file <file>", "the issuer's public keys, for a server that cannot fetch them", {
       bytesMax: jwksBytesMax,
@@ -130,14 +130,7 @@ function claimsOf(given: {
   return new Map([["sub", spiffeId], ...claims]);
 }
 
-function parseReads(text: string): ReadsPerJob {
-  if (text === "unlimited") return text;
-  const reads = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : Number.NaN;
-  if (reads <= readsMax) return reads;
-  throw new Unfit(`takes a number from 1 to ${readsMax}, or unlimited.`);
-}
-
-const readsMax = 10_000;
+const parseReads = wholeNumber(1, 10_000, ", or unlimited");
 
 function parseClaim(text: string, before: ReadonlyMap<string, string> | undefined): ReadonlyMap<string, string> {
   const [, name = "", value = ""] = /^([^=]+)=(.+)$/su.exec(text) ?? [];
