@@ -6,16 +6,6 @@ import type { Provider } from "./provider.ts";
 import { Sessions, SignInCode } from "./sessions.ts";
 import { SignIn } from "./sign-in.ts";
 
-type RunningDashboard = {
-  /** Such as `http://keyhole-3f9a.localhost:40123`. */
-  readonly origin: string;
-  /** A link that opens one session within five minutes, in place of the link before. */
-  readonly link: () => string;
-  readonly stop: () => void;
-  /** Resolves when it has stopped; whether because nobody used it for an hour. */
-  readonly stopped: Promise<{ readonly unused: boolean }>;
-};
-
 export type DashboardOptions = {
   /** 0 for any free one. */
   readonly port: number;
@@ -31,9 +21,11 @@ export type DashboardOptions = {
 
 /**
  * Starts the dashboard on loopback. It stops after an hour without use.
+ * @returns what resolves when it has stopped, and whether because of that; a link, in place of the one before, that opens
+ *   one session within five minutes; and its origin, such as `http://keyhole-3f9a.localhost:40123`
  * @throws Refused `unavailable` if the address cannot be used
  */
-export function startDashboard(installation: Installation, options: DashboardOptions): RunningDashboard {
+export function startDashboard(installation: Installation, options: DashboardOptions) {
   const { port, actor, installationName, report, now = Date.now, unusedMs = 3_600_000 } = options;
   const host = options.name ?? `keyhole-${randomBytes(8).toString("hex")}.localhost`;
   const { promise: stopped, resolve } = Promise.withResolvers<{ unused: boolean }>();
@@ -67,7 +59,7 @@ export function startDashboard(installation: Installation, options: DashboardOpt
 }
 
 /** A team's dashboard, behind a proxy with TLS. */
-export type TeamOptions = {
+type TeamOptions = {
   /** What browsers call it, such as `https://secrets.example`. */
   readonly origin: string;
   readonly provider: Provider;

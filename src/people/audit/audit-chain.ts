@@ -233,13 +233,6 @@ export async function acceptFlaws(admin: AdminContext, found: Verified, names: r
   };
 }
 
-export type Pruned = {
-  /** Epoch milliseconds of the first moment that is kept, the start of a month. */
-  readonly keptFromAt: number;
-  readonly entries: number;
-  readonly lanes: number;
-};
-
 /**
  * Deletes the segments of whole months (UTC) that ended more than `keepMs` ago. A sealed checkpoint of each lane marks
  * the cut, so that the rest can be verified. These segments, and the tree, are verified first: pruning must not remove
@@ -277,7 +270,8 @@ export async function planPruning(admin: AdminContext, keepMs: number, unverifie
 const notTaken =
   "The notary has not taken all of these entries into the tree yet: run this again once it has, which takes a minute.";
 
-type Pruning = Pick<Pruned, "keptFromAt"> & { readonly leaves: string };
+/** `keptFromAt`: the first moment that is kept, the start of a month, in epoch milliseconds. */
+type Pruning = { readonly keptFromAt: number; readonly leaves: string };
 
 /**
  * The latest start of a month, up to `keptFromAt`, at which every lane can be cut. An entry that a wrong clock dated

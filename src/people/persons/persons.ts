@@ -277,22 +277,15 @@ export async function ownRights(admin: AdminContext): Promise<OwnRights> {
   return { name, from, rights: shownRights(await slugsOf(admin), merged(rights), 0) };
 }
 
-/** Rights of one person in one place that end together, as a list of keys shows them. */
-type EndingRights = Pick<RightsInPlace, "rights" | "organization"> & {
-  readonly name: string;
-  /** Slugs; null for every project. */
-  readonly projects: readonly string[] | null;
-  /** Null for every environment. */
-  readonly environments: readonly Environment[] | null;
-  readonly expiresAt: number;
-};
-
-/** Rights that end soon, soonest first, in places the caller may see. */
-export async function listEndingRights(admin: AdminContext, withinMs: number): Promise<EndingRights[]> {
+/**
+ * Rights that end soon, soonest first, in places the caller may see: those of one person in one place that end together,
+ * as a list of keys shows them.
+ */
+export async function listEndingRights(admin: AdminContext, withinMs: number) {
   const { persons, at } = await readPersons(admin);
   const slugs = await slugsOf(admin);
   const found = persons.flatMap(({ name, holdings }) =>
-    inForce(holdings, at).flatMap((holding): EndingRights[] => {
+    inForce(holdings, at).flatMap((holding) => {
       const mask = environmentMask(...reached(admin.rights, ["see"], holding)) & holding.environments;
       if (endOf(holding) > at + withinMs || mask === 0) return [];
       return shownRights(slugs, [{ ...holding, environments: mask }], at).map((one) => ({
