@@ -2,14 +2,14 @@ import { randomBytes } from "node:crypto";
 import { listNames, type NamedValue } from "../core/formats/dotenv.ts";
 import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../core/formats/format.ts";
 import { exits, Problem } from "../core/problem.ts";
-import { counted, decodeText } from "../core/words/text.ts";
-import { changesIn, textOf } from "../kinds/variables/edit.ts";
-import { type EnvFile, type IsLiteral, nameWarnings, parseEnvFile } from "../kinds/variables/env-file.ts";
-import { literal, variableOperations, wroteSentence } from "../kinds/variables/operations.ts";
+import { decodeText } from "../core/words/text.ts";
+import { textOf } from "../kinds/variables/edit.ts";
+import { nameWarnings } from "../kinds/variables/env-file.ts";
+import { edited, literal, variableOperations } from "../kinds/variables/operations.ts";
 import { revealVariables } from "../kinds/variables/reveal.ts";
-import { planVariables } from "../kinds/variables/write.ts";
 import type { AdminContext } from "../people/desk/context.ts";
 import { choice, environment, force, out, project } from "../people/desk/inputs.ts";
+import { done } from "../people/desk/outcome.ts";
 import { applying, requireAsSeen } from "../people/desk/plan.ts";
 import { withAdmin } from "./terminal/admin.ts";
 import { answer } from "./terminal/answer.ts";
@@ -28,59 +28,51 @@ const edit = processCommand({
   right: "operator",
   asks: "needs --yes",
   inputs: { project, environment, literal },
-  action: async (context, { project, environment, literal = false }, ask) => {
+  action: async (context, { project, environment, literal }, ask) => {
     const before = await withAdmin(context, (admin) =>
       revealVariables(admin, project, environment, (...shown) =>
         textOf(`${project}, ${environment}: save and close to write.`, ...shown),
       ),
     );
-    const stored = new Map(before.variables.map(({ name, value }) => [name, value]));
-    const isLiteral = (name: string, value: string) => literal || stored.get(name) === value;
-    const written = await withEditor(context, `${environment}.env`, async (edit) => {
-      const { variables, warnings } = await edited(context, edit, before.text, isLiteral);
-      const { changed, removed } = changesIn(before.variables, variables);
-      if (changed.length + removed.length === 0) return undefined;
-      const { seen } = before;
-      const plan = (admin: AdminContext) =>
-        planVariables(admin, project, environment, changed, { remove: removed, warnings });
+    const base = before.seen[`version.${environment}`];
+    const write = (text: string) => {
+      const given = { project, environment, text, literal, base, allowEmpty: true } as const;
+      const plan = (admin: AdminContext) => edited.plan(admin, given, { env: context.env, report: () => {} });
       return withAdmin(context, async (admin) => {
-        if (removed.length > 0) {
-          await requireAsSeen(await plan(admin), seen);
-          const gone = `${counted(removed.length, "variable")}: ${listNames(removed)}`;
-          await ask({ deed: `change ${project}, ${environment}, and delete ${gone}` });
+        const would = await plan(admin);
+        const { added, changed, deleted } = would.names;
+        if (added.length + changed.length + deleted.length === 0) {
+          return done({ project, environment, added, changed, deleted }, "Nothing was changed.", []);
         }
-        return applying(admin, plan, seen);
+        if (would.deed !== undefined) await requireAsSeen(would, before.seen);
+        await ask(would);
+        return applying(admin, plan, before.seen);
       });
-    });
+    };
     const {
-      updated: _,
-      same: __,
-      ...done
-    } = written ?? { updated: 0, same: [], added: [], changed: [], deleted: [], warnings: [] };
-    for (const warning of done.warnings) context.say(warning);
-    const sentence = written === undefined ? "Nothing was changed." : wroteSentence(project, environment, written);
-    await answer(context, { project, environment, ...done }, sentence);
+      document,
+      sentence = "",
+      warnings = [],
+    } = await withEditor(context, `${environment}.env`, async (edit) => {
+      for (let text = before.text; ; ) {
+        text = decodeText(await edit(text), "The text");
+        const outcome = await write(text).catch((error: unknown) => askAgain(context, error));
+        if (outcome !== undefined) return outcome;
+      }
+    });
+    for (const warning of warnings) context.say(warning);
+    await answer(context, document, sentence);
   },
 });
 
-/** What the person made of the text. If it does not parse, they may go on. @throws Problem that names each line */
-async function edited(
-  context: CommandContext,
-  edit: (text: string) => Promise<Buffer>,
-  before: string,
-  isLiteral: IsLiteral,
-): Promise<EnvFile> {
-  for (let text = before; ; ) {
-    text = decodeText(await edit(text), "The text");
-    const parsed = parseEnvFile(text, isLiteral);
-    if (parsed.problems.length === 0) return parsed;
-    const problems = parsed.problems.join("\n");
-    const { stdin, stderr } = context.terminal;
-    const canAsk = stdin.isTTY && stderr.isTTY && !context.json;
-    if (canAsk) context.say(problems);
-    if (canAsk && !/^no?$/i.test((await readLine(context.terminal, "Edit it again? [Y/n] ")).trim())) continue;
-    throw new Problem(exits.usage, "invalid", canAsk ? "Nothing was written." : `${problems}\nNothing was written.`);
-  }
+/** Lets a person go on with a text that is wrong. @throws what is wrong, if they do not */
+async function askAgain(context: CommandContext, error: unknown): Promise<void> {
+  const { stdin, stderr } = context.terminal;
+  const canAsk = stdin.isTTY && stderr.isTTY && !context.json;
+  if (!canAsk || !(error instanceof Problem) || error.code !== "invalid") throw error;
+  context.say(error.message);
+  if (!/^no?$/i.test((await readLine(context.terminal, "Edit it again? [Y/n] ")).trim())) return;
+  throw new Problem(exits.usage, "invalid", "Nothing was written.");
 }
 
 const exportAll = processCommand({

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { listNames } from "../../core/formats/dotenv.ts";
 import { type Environment, environments, remarkNames, variableValueBytesMax } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { parseList } from "../../core/words/lists.ts";
@@ -19,7 +20,6 @@ import {
   input,
   machinesOnly,
   project,
-  type ReadInput,
   severalEnvironments,
   typed,
   wide,
@@ -405,7 +405,12 @@ export const importAll = operation({
   ) => {
     const found = await findToChange(admin, project, prune ? ["write", "see"] : "write", [environment]);
     requireFreshToCompare(admin, placeOf(found), [environment]); // before anything is read
-    const { variables: read, warnings } = await readImport(file, format, () => literal === true);
+    const { variables: read, warnings } = await readText(
+      file.name,
+      decodeText(await file.read(), file.name),
+      format,
+      () => literal === true,
+    );
     const entries = notes ? read : read.map(({ note: _, ...entry }) => entry);
     if (entries.length === 0 && !allowEmpty) {
       const how = file.name === "" ? "" : "; --allow-empty accepts that";
@@ -444,7 +449,7 @@ export const importAll = operation({
   },
 });
 
-/** Writes what a person changed in the text of an environment, for the page Edit as text. Untouched lines write nothing. */
+/** Writes what a person changed in the text of an environment. Untouched lines write nothing. */
 export const edited = operation({
   path: "var edit",
   about: "Write what was changed in the text of an environment, and delete what was removed from it.",
@@ -453,11 +458,13 @@ export const edited = operation({
   inputs: {
     project,
     environment,
-    file: file("<file>", "the text", { bytesMax: setBytesMax }),
+    text: input("<text>", "the text"),
+    literal,
     /** The version that the text was made of. After "Save over it" it is older than the set. */
     base: formOnly<number>(),
+    allowEmpty: formOnly<true>(),
   },
-  plan: async (admin, { project, environment, file, base }) => {
+  plan: async (admin, { project, environment, text, literal = false, base, allowEmpty = false }) => {
     const found = await findToChange(admin, project, ["reveal", "write", "see"], [environment]);
     requireFreshToCompare(admin, placeOf(found), [environment]);
     const { items, isMachinesOnly } = await openSetAt(
@@ -473,8 +480,9 @@ export const edited = operation({
       item.isHidden ? [] : [{ name: item.entry.key, value: storedValue(item) }],
     );
     const stored = new Map(shown.map(({ name, value }) => [name, value]));
-    const read = await readImport(file, "env", (name, value) => hiddenSince.has(name) || stored.get(name) === value);
-    if (read.variables.length === 0) throw usageProblem("The text holds no variables.");
+    const isLiteral: IsLiteral = (name, value) => literal || hiddenSince.has(name) || stored.get(name) === value;
+    const read = await readText("", text, "env", isLiteral, "written");
+    if (read.variables.length === 0 && !allowEmpty) throw usageProblem("The text holds no variables.");
     const [left = [], taken = []] = [true, false].map((one) =>
       read.variables.filter(({ name }) => hiddenSince.has(name) === one),
     );
@@ -484,17 +492,21 @@ export const edited = operation({
     );
     const asked = { remove: removed, onlyChanges: true, warnings: [...stays, ...read.warnings] };
     const { would, ...change } = await planVariables(admin, project, environment, changed, asked, found);
+    const place = `${project}, ${environment}`;
     const counts = `add ${would.added.length}, change ${would.changed.length} and delete ${would.deleted.length}`;
+    const gone = `${counted(would.deleted.length, "variable")}: ${listNames(would.deleted)}`;
     return {
       ...change,
+      deed: would.deleted.length > 0 ? `change ${place}, and delete ${gone}` : undefined,
       document: { project, environment },
       names: would,
       same: 0,
       warnings: would.warnings,
       sentence: `Nothing was written. It would ${counts}.`,
       apply: async () => {
-        const written = await change.apply();
-        return done({ project, environment }, wroteSentence(project, environment, written), written.warnings);
+        const { added, changed, deleted, warnings } = await change.apply();
+        const counts = `${added.length} added, ${changed.length} changed, ${deleted.length} deleted`;
+        return done({ project, environment, added, changed, deleted }, `Wrote ${place}: ${counts}.`, warnings);
       },
     };
   },
@@ -509,21 +521,14 @@ function deletions(names: readonly string[]): string {
 
 const namesMax = 20;
 
-/** @throws Problem that lists everything that is wrong with the file */
-async function readImport({ name, read }: ReadInput, format: ImportFormat, isLiteral: IsLiteral) {
+/** @throws Problem that lists everything that is wrong with the text, and says what was not done */
+async function readText(name: string, text: string, format: ImportFormat, isLiteral: IsLiteral, done = "imported") {
   const { parseImport } = await import("./import-text.ts"); // with a parser that no other operation needs
-  const { variables, warnings, problems } = parseImport(format, decodeText(await read(), name), isLiteral);
+  const { variables, warnings, problems } = parseImport(format, text, isLiteral);
   const at = name === "" ? "" : `${name}: `;
   if (problems.length === 0) return { variables, warnings: warnings.map((warning) => `${at}${warning}`) };
   const lines = problems.map((problem) => `${at}${problem}\n`).join("");
-  throw new Problem(exits.usage, "invalid", `${lines}Nothing was imported.`);
-}
-
-/** Sums up a write from text: added, changed, deleted. */
-export function wroteSentence(where: string, environment: string, written: VariablesWrite): string {
-  const { added, changed, deleted } = written;
-  const counts = `${added.length} added, ${changed.length} changed, ${deleted.length} deleted`;
-  return `Wrote ${where}, ${environment}: ${counts}.`;
+  throw new Problem(exits.usage, "invalid", `${lines}Nothing was ${done}.`);
 }
 
 /** `var edit` and `var export` are in `cli/variables.ts`. */

@@ -7,7 +7,7 @@ import { projectPagePath } from "../../dashboard/parts/paths.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
 import { blame, type Visit } from "../../dashboard/parts/visit.ts";
 import { isStaleToCompare, requireFreshToCompare } from "../../people/desk/context.ts";
-import { type Seen, seenOf } from "../../people/desk/plan.ts";
+import { seenOf } from "../../people/desk/plan.ts";
 import { findProject, placeOf } from "../../people/desk/projects.ts";
 import { requireSet, requireSets, shownEnvironments } from "../../people/editing/open.ts";
 import { setItemsMax } from "../../serve/sets/kind.ts";
@@ -91,7 +91,7 @@ export async function showText({ admin, where, form }: Visit): Promise<Answer> {
   const environment = form.environment();
   form.requireProject(await findProject(admin, where, neededForText, [environment]));
   const about = `${where}, ${environment}: nothing is written before you have seen what it would do.`;
-  const { text, seen }: { text: string; seen: Seen } = await revealVariables(admin, where, environment, (...shown) =>
+  const { text, seen } = await revealVariables(admin, where, environment, (...shown) =>
     fitting(textOf(about, ...shown), "var edit"),
   );
   return { secret: text, seen: { ...seen, base: seen[`version.${environment}`] ?? 0 } };
@@ -102,15 +102,15 @@ export async function paste(visit: Visit): Promise<Answer> {
   const { where, form } = visit;
   const environment = form.environment();
   const isWhole = form.has("base");
-  const file = typedIn(fitting(form.read("text"), isWhole ? "var edit" : "var import"));
+  const text = fitting(form.read("text"), isWhole ? "var edit" : "var import");
   // Without what was shown, a line that is not in the text may never have been there: it must delete nothing.
   if (form.find("base") === "") throw new Refused("invalid", "Show all values first. Nothing was done.");
   const prune = form.has("prune") ? (true as const) : undefined;
   const notes = form.has("notes") ? (true as const) : undefined;
-  const given = { project: where, environment, file };
+  const given = { project: where, environment };
   const deed = isWhole
-    ? drafted(edited, { ...given, base: form.number("base") })
-    : drafted(importAll, { ...given, prune, notes });
+    ? drafted(edited, { ...given, text, base: form.number("base") })
+    : drafted(importAll, { ...given, file: typedIn(text), prune, notes });
   const again = [
     isWhole ? "Open the text again" : "Paste another text",
     projectPagePath(where, isWhole ? "variables/text" : "variables/paste", { environment }),

@@ -18,7 +18,10 @@ export type VersionedSet = { readonly environment: Environment; readonly stored:
 /** What somebody sees of a project, and of sets in it. */
 export function seenOf({ id }: { readonly id: string }, sets: readonly VersionedSet[] = []) {
   const versions = sets.map(({ environment, stored }) => [`version.${environment}`, stored.version] as const);
-  return { project: id, ...(Object.fromEntries(versions) as Readonly<Record<string, number>>) };
+  return {
+    project: id,
+    ...(Object.fromEntries(versions) as Readonly<Partial<Record<`version.${Environment}`, number>>>),
+  };
 }
 
 /** A change before it is made. It is found out once to be shown, and again in the transaction that makes it. */
