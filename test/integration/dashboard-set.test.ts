@@ -248,6 +248,9 @@ describeBoth("what is typed in rows of the grid", (w) => {
     const created = `Created OLD in ${where}, staging. Updated A in ${where}, staging. Updated A, B in ${where}, production.`;
     const { html } = await visitor.page(to);
     for (const sentence of created.split(/(?<=\.) /)) expect(html).toContain(sentence);
+    // No browser could go there.
+    const far = await save({ "value.staging.A": a, here: `?filter=${"x".repeat(16 * 1024)}` });
+    expect([far.status, far.to?.length]).toEqual([200, at("variables?").length + 12_000 - 1]);
   });
 
   test("is refused as a whole, with the field that is wrong", async () => {

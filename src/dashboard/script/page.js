@@ -129,7 +129,8 @@ function keptInAddress(name) {
     history.replaceState(history.state, "", url);
   };
   const keep = (/** @type {string} */ value) => {
-    next = isKey(value) ? "" : value;
+    // The server refuses an address of 16 KiB.
+    next = isKey(value) || encodeURIComponent(value.toWellFormed()).length > 4000 ? "" : value;
     clearTimeout(timer);
     timer = setTimeout(now, 300);
   };
