@@ -5,8 +5,8 @@ import { mintKey } from "../../../src/serve/access/api-key.ts";
 import { type Dice, diceOf } from "../../support/attack.ts";
 import { numbered, sha256 } from "../../support/rows.ts";
 import { parts, seed } from "../../support/seed.ts";
-import { type Clock, type Key, type Kind, type Project, Server, Store, seal } from "./keyhole.ts";
-import { writeSet } from "./people.ts";
+import { type Clock, type Key, type Kind, type Project, Server, Store } from "./keyhole.ts";
+import { seal, writeSet } from "./people.ts";
 
 /* `keyhole/testing` against the small Keyhole: one key that reaches everything, and the same random questions. */
 

@@ -1,3 +1,4 @@
+import { createCipheriv, randomBytes } from "node:crypto";
 import { type Environment, environments } from "../../../src/core/names.ts";
 import { accounts } from "../../../src/kinds/accounts/entry.ts";
 import { planDeletion } from "../../../src/kinds/delete.ts";
@@ -18,11 +19,10 @@ import {
   type Key,
   type Kind,
   type Organization,
-  open,
+  openSet,
   type Project,
   placeOf,
   type Store,
-  seal,
 } from "./keyhole.ts";
 
 /* What people do, done to the installation and to the small Keyhole alike. */
@@ -76,17 +76,13 @@ export class People {
     this.#tick();
     const name = `Renamed ${slug}`;
     await renameProject(this.w.admin, this.whereOf(project), { slug, name });
-    const { rootKey } = this.store;
-    for (const [at, { version, listing, values }] of project.sets) {
-      const [kind, one] = at.split(" ") as [Kind, Environment];
-      const [before, after] = [project, { ...project, slug }].map((of) => placeOf(of, kind, one, version));
-      const moved = seal(rootKey, after as unknown[], open(rootKey, before as unknown[], listing));
-      const plain = open(rootKey, [...(before as unknown[]), listing.toString("hex")], values);
-      const sealed = seal(rootKey, [...(after as unknown[]), moved.toString("hex")], plain);
-      project.sets.set(at, { version, listing: moved, values: sealed });
-    }
+    const sets = [...project.sets.keys()].map((at) => {
+      const set = openSet(this.store, project, ...(at.split(" ") as [Kind, Environment]));
+      return { at, ...set, values: set.openValues() };
+    });
     project.slug = slug;
     project.name = name;
+    for (const { at, version, items, values } of sets) sealSet(this.store, project, at, version, items, values);
   }
 
   async deleteProject(project: Project): Promise<void> {
@@ -270,13 +266,11 @@ export class People {
 type Written = [project: Project, kind: Kind, one: Environment, change: Change, now: number];
 
 /** Writes items into a set, or takes them out, in the small Keyhole alone. */
-export function writeSet({ rootKey }: Store, ...[project, kind, one, change, now]: Written): void {
+export function writeSet(store: Store, ...[project, kind, one, change, now]: Written): void {
   const at = `${kind} ${one}`;
-  const before = project.sets.get(at);
-  const place = placeOf(project, kind, one, before?.version ?? 0);
-  const items: Item[] = before ? JSON.parse(open(rootKey, place, before.listing).toString()) : [];
-  const sealed = before && open(rootKey, [...place, before.listing.toString("hex")], before.values);
-  const values = sealed ? (JSON.parse(sealed.toString()) as Values) : {};
+  const before = project.sets.has(at) ? openSet(store, project, kind, one) : undefined;
+  const { items = [] } = before ?? {};
+  const values = before?.openValues() ?? {};
   const version = (before?.version ?? 0) + 1;
   const kept = items.filter(({ name }) => !change.has(name));
   for (const [name, written] of change) {
@@ -286,13 +280,33 @@ export function writeSet({ rootKey }: Store, ...[project, kind, one, change, now
     values[name] = written.value;
   }
   kept.sort((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
-  const after = placeOf(project, kind, one, version);
-  const listing = seal(rootKey, after, JSON.stringify(kept));
-  const plain = JSON.stringify(values);
-  project.sets.set(at, { version, listing, values: seal(rootKey, [...after, listing.toString("hex")], plain) });
+  sealSet(store, project, at, version, kept, values);
   project.holds.set(
     at,
     kept.map(({ name, file }) => file?.id ?? name),
   );
   project.changedAt[one] = now;
+}
+
+/** Seals a set to its place. */
+function sealSet(
+  { rootKey }: Store,
+  project: Project,
+  at: string,
+  version: number,
+  items: Item[],
+  values: Values,
+): void {
+  const [kind, one] = at.split(" ") as [Kind, Environment];
+  const place = placeOf(project, kind, one, version);
+  const listing = seal(rootKey, place, JSON.stringify(items));
+  const sealed = seal(rootKey, [...place, listing.toString("hex")], JSON.stringify(values));
+  project.sets.set(at, { version, listing, values: sealed });
+}
+
+/** AES-256-GCM, as the small Keyhole opens it. */
+export function seal(key: Buffer, place: readonly unknown[], plain: string | Uint8Array): Buffer {
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(JSON.stringify(place)));
+  return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
 }
