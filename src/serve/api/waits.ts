@@ -27,6 +27,7 @@ type WaitingRead = {
 export class Waits {
   readonly #findEnd: () => Promise<string>;
   readonly #nowMs: () => number;
+  readonly #lookEveryMs: number;
   readonly #waits = new Set<WaitingRead>();
   readonly #ofKeys = new Map<string, number>();
   #underWay = 0;
@@ -37,10 +38,12 @@ export class Waits {
   /**
    * @param findEnd - where the commands' lane ends: another text for another end
    * @param nowMs - monotonic
+   * @param lookEveryMs - how often it is asked for while somebody waits
    */
-  constructor(findEnd: () => Promise<string>, nowMs: () => number = () => performance.now()) {
+  constructor(findEnd: () => Promise<string>, nowMs: () => number = () => performance.now(), lookEveryMs = 1000) {
     this.#findEnd = findEnd;
     this.#nowMs = nowMs;
+    this.#lookEveryMs = lookEveryMs;
   }
 
   /** How many requests wait. */
@@ -117,11 +120,11 @@ export class Waits {
     signal.removeEventListener("abort", wake);
   }
 
-  /** Looks once a second while somebody waits. */
+  /** Looks while somebody waits. */
   async #look(): Promise<void> {
     this.#isLooking = true;
     for (;;) {
-      await Bun.sleep(lookEveryMs);
+      await Bun.sleep(this.#lookEveryMs);
       if (this.#waits.size === 0) break;
       try {
         this.#end = await this.#findEnd();
@@ -170,7 +173,6 @@ const last = new Deadline(1700, () => tooLate);
 
 const ofKeyMax = 64;
 const waitsMax = 10_000;
-const lookEveryMs = 1000;
 /** With the second of a look, it makes ten. */
 const judgedMsMax = 9000;
 const stepSize = 64;

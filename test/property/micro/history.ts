@@ -6,7 +6,7 @@ import { decodeEntries, type Segment } from "../../../src/record/segment.ts";
 import { mintKey } from "../../../src/serve/access/api-key.ts";
 import type { Token } from "../../../src/serve/access/token.ts";
 import { TrustDirectory } from "../../../src/serve/access/trust-directory.ts";
-import type { Waits } from "../../../src/serve/api/waits.ts";
+import { Waits } from "../../../src/serve/api/waits.ts";
 import type { ApiParts } from "../../../src/serve/gates/api-parts.ts";
 import type { Limiter } from "../../../src/serve/limit/limiter.ts";
 import { type OpenKeyhole, openKeyhole } from "../../../src/serve/process/compose.ts";
@@ -56,6 +56,9 @@ export class Stage {
   /** How many answers there were of each code. */
   readonly seen: Map<string, number> = new Map();
   count = 0;
+  /** How often it was looked for changes, and how far the clock of those who wait is ahead. */
+  looks = 0;
+  waitedMs = 0;
 
   constructor(w: World) {
     this.w = w;
@@ -71,7 +74,12 @@ export class Stage {
     const trusts = new TrustDirectory(trustFinder(w.admin.database), w.admin.systemKeys.grant, () => 1000 * looks++);
     const findTrusts = (token: Token) => trusts.find(token);
     const gate = { ...opened.gate, findTrusts, nowUs: () => clock.nowUs, now: () => clock.nowMs };
-    const real = { ...opened, gate, proxies: proxies.map(parseRange) as ApiParts["proxies"] };
+    const end = async () => {
+      this.looks += 1;
+      return JSON.stringify(await w.run("select mac from audit_heads where lane = 'commands'"));
+    };
+    const waits = new Waits(end, () => performance.now() + this.waitedMs, 10);
+    const real = { ...opened, gate, waits, proxies: proxies.map(parseRange) as ApiParts["proxies"] };
     const started: Pair = { real, client: clientOf(real), small: new Server(store, clock), lane: undefined };
     if (pair) Object.assign(pair, started);
     else this.pairs.push(started);
@@ -681,7 +689,8 @@ export class History {
   /** Reads that wait, one of each key, while people do something. A wait pays one token of the metadata bucket. */
   async #wait(): Promise<void> {
     const dice = this.#dice;
-    const prefer = dice.pick(["wait=1", "wait=2"]);
+    const prefer = dice.pick(["wait=59", "wait=60"]);
+    this.#stage.waitedMs = 0;
     this.#log.push(prefer);
     const begun = new Map<string, { chosen: Request; refund: () => void; first: Answer; real: Promise<Real> }>();
     for (const last of this.#last) {
@@ -702,6 +711,10 @@ export class History {
     const waiting = () => this.#stage.pairs.reduce((sum, { real }) => sum + (real.waits as Waits).size, 0);
     await eventually(() => waiting() >= count);
     await this.#change();
+    // Some are told of the change; the time of the others is over then.
+    const enough = this.#stage.looks + 4;
+    await eventually(() => waiting() === 0 || this.#stage.looks > enough);
+    this.#stage.waitedMs += 70_000;
     for (const { chosen, refund, first, real } of all) {
       const { pair, small } = chosen;
       const answer = await real;
