@@ -82,6 +82,13 @@ describeBoth("the history page", (w) => {
     const [added, marked] = await versionsOn(visitor, `/p/${where}/history`);
     expect([added?.includes("Undo this change"), marked?.includes("Undo this change")]).toEqual([true, false]);
     expect(marked).toContain("cannot be undone: it made a value one for machines only");
+    // Nor does a link lead back to a version, or an item, that would lose the mark.
+    const newestFirst = await versionsOn(visitor, `/p/${where}/history`);
+    const ways = newestFirst.map((text) => /Go back|cannot go back: .* only(?=added|changed|$)/.exec(text)?.[0]);
+    const none = "cannot go back: it would show TOKEN, now for machines only";
+    expect(ways).toEqual([undefined, "Go back", none, none, "Go back"]);
+    const status = async (path: string) => (await visitor.page(path)).status;
+    expect(await Array.fromAsync([1, 2, 3, 4], (to) => status(undoPath(to)))).toEqual([200, 409, 409, 200]);
     const refused = await visitor.page(undoPath(4).replace("to=", "version="));
     expect([refused.status, refused.html.includes("<title>Not possible now")]).toEqual([409, true]);
     expect((await visitor.page(undoPath(5).replace("to=", "version="))).status).toBe(200);
@@ -89,6 +96,11 @@ describeBoth("the history page", (w) => {
     await setVariables(w.admin, where, "production", [{ name: "TOKEN", ...mark }]);
     expect((await versionsOn(visitor, `/p/${where}/history`))[0]).toContain("Undo this change");
     expect((await visitor.page(undoPath(6).replace("to=", "version="))).status).toBe(200);
+    const { html } = await visitor.page(`/p/${where}/variables/item?name=TOKEN`);
+    const earlier = [...html.matchAll(/<li><span>Version (\d).*?<\/li>/g)].map(([row]) => withoutTags(row).slice(-47));
+    const unmarking = "cannot be put back: now it is for machines only";
+    expect(earlier).toEqual([expect.stringMatching(/^Version 4, .*Put back$/), unmarking, unmarking]);
+    expect(await Array.fromAsync([2, 3, 4], (to) => status(`${undoPath(to)}&name=TOKEN`))).toEqual([409, 409, 200]);
   });
   test("has no undo of a deletion in an environment that the project does not use", async () => {
     const { where, visitor } = await furnish(w);
@@ -98,6 +110,16 @@ describeBoth("the history page", (w) => {
     await setProjectEnvironments(w.admin, where, ["staging"]);
     expect(await newest()).toContain("deleted: TOKEN");
     expect(await newest()).not.toContain("Undo this change");
+    for (const environment of ["staging", "production"]) {
+      await setProjectEnvironments(w.admin, where, ["staging", "production"]);
+      await setVariables(w.admin, where, environment, [{ name: "OTHER", value: "" }]);
+      await setVariables(w.admin, where, environment, [{ name: "TOKEN", value: "" }]);
+    }
+    await deleteVariable(w.admin, where, "production", "TOKEN");
+    const puts = async () => (await visitor.page(`/p/${where}/variables/item?name=TOKEN`)).html.match(/Put back</g);
+    expect(await puts()).toHaveLength(3);
+    await setProjectEnvironments(w.admin, where, ["staging"]);
+    expect(await puts()).toBeNull();
   });
   test("cuts long lists of names, and counts the rest, which can be opened, as does what would be undone", async () => {
     const { where, visitor, undoPath } = await furnish(w);

@@ -154,18 +154,14 @@ function planSet(
     else if (item !== null) added.push(name);
     if (old === undefined || item === null) continue;
     replaced.push([old, item.entry]);
-    if (isMarking(before, old, item.entry)) isUndoable = false;
+    // Only a deletion takes the mark away.
+    if (!before.isMachinesOnly(old) && before.isMachinesOnly(item.entry)) isUndoable = false;
   }
   if (added.length > 0) requireUse(project, before.environment);
   // Its undo would add an item there.
   if (deleted.length > 0 && !uses(project, before.environment)) isUndoable = false;
   const layout = layOut(before, [...items.values()]);
   return { added, changed, deleted, version, total: items.size, replaced, isUndoable, layout };
-}
-
-/** Whether an item that people could read became one for machines only. Only a deletion takes that back. */
-export function isMarking(set: Pick<OpenSet, "isMachinesOnly">, before: Entry, after: Entry): boolean {
-  return !set.isMachinesOnly(before) && set.isMachinesOnly(after);
 }
 
 export function zeroValues({ items }: Pick<OpenSet, "items">): void {

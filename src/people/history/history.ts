@@ -3,7 +3,6 @@ import type { Environment } from "../../core/names.ts";
 import { everyKind } from "../../kinds/kind.ts";
 import { descriptorOf } from "../../kinds/people.ts";
 import type { NamesWritten } from "../../record/entry.ts";
-import type { Entry } from "../../serve/sets/kind.ts";
 import type { VerifiedSet } from "../../serve/sets/verified-set.ts";
 import { type AdminContext, writing } from "../desk/context.ts";
 import { Permit } from "../desk/permit.ts";
@@ -12,7 +11,6 @@ import { deleteUnusedContents } from "../editing/contents.ts";
 import { keptSizes } from "../editing/kept-versions.ts";
 import { findSet } from "../editing/open.ts";
 import { isOfSet, isRecordOf, isVerified, recordColumns, type SetName } from "../editing/version-records.ts";
-import { isMarking } from "../editing/write.ts";
 
 /* The history of a set, version by version. */
 
@@ -67,31 +65,26 @@ export async function listItemHistory(admin: AdminContext, set: SetAt, name: str
 }
 
 /**
- * Which of the shown versions cannot be undone, since what is left of them made an item one for machines only.
- * @param versions - all, newest first
+ * The names of each version that have been for machines only since then. A write that took the mark away is refused.
+ * @param versions - newest first; of one item, those that wrote it
  */
-export async function findMarking(
+export async function findMarkedSince(
   admin: AdminContext,
   at: SetAt,
-  versions: readonly VersionRecord[],
-  shown: readonly VersionRecord[],
-): Promise<ReadonlySet<number>> {
+  versions: readonly (NamesWritten & Pick<VersionRecord, "version">)[],
+): Promise<ReadonlyMap<number, readonly string[]>> {
   const of = await findToSee(admin, at);
   const { nameOf } = of.descriptor;
   const current = await findSet(admin, of);
-  const left = new Map((current?.entries ?? []).map((entry) => [nameOf(entry), entry]));
-  for (const [name, entry] of left) if (!current?.isMachinesOnly(entry)) left.delete(name);
-  const found = new Set<number>();
-  for (const one of versions) {
-    const written = new Map(one.changed.map((name) => [name, left.get(name)]));
-    for (const name of namesOf(one)) left.delete(name);
-    if (!shown.includes(one) || ![...written.values()].some(Boolean)) continue;
-    const before = await findSet(admin, of, one.version - 1);
-    const isMarked = (entry: Entry) => {
-      const after = written.get(nameOf(entry));
-      return before !== undefined && after !== undefined && isMarking(before, entry, after);
-    };
-    if (before?.entries.some(isMarked)) found.add(one.version);
+  const marked = new Set(current?.entries.filter((entry) => current.isMachinesOnly(entry)).map(nameOf));
+  const found = new Map<number, readonly string[]>();
+  for (const [index, one] of versions.entries()) {
+    if (marked.size === 0) break;
+    const newer = versions[index - 1];
+    const isAlike = newer?.version === one.version + 1 && !namesOf(newer).some((name) => marked.has(name));
+    const set = isAlike ? undefined : await findSet(admin, of, one.version);
+    const names = set?.entries.filter((entry) => !set.isMachinesOnly(entry)).map(nameOf) ?? [];
+    found.set(one.version, isAlike ? (found.get(newer.version) ?? []) : names.filter((name) => marked.has(name)));
   }
   return found;
 }

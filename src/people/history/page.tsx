@@ -10,7 +10,9 @@ import {
   Empty,
   Env,
   Field,
+  FirstFew,
   LoneLink,
+  Name,
   NameAgain,
   Warnings,
   Word,
@@ -22,7 +24,7 @@ import { everyKind } from "../../kinds/kind.ts";
 import { nameInPersonText } from "../../record/entry.ts";
 import { findProject, uses } from "../desk/projects.ts";
 import { requireKind } from "../projects/grid.tsx";
-import { findMarking, listHistory, namesOf, type VersionRecord } from "./history.ts";
+import { findMarkedSince, listHistory, namesOf, type VersionRecord } from "./history.ts";
 import { rollback, undoOne } from "./operations.ts";
 
 const versionsMax = 100;
@@ -43,21 +45,34 @@ export async function historyPage(visit: Visit): Promise<Answer> {
   const numbers = new Set(versions.map(({ version }) => version));
   // The newest version that wrote each name: an undo leaves those that were written since.
   const writtenIn = new Map(versions.toReversed().flatMap((one) => namesOf(one).map((name) => [name, one.version])));
-  const marking = new Set(mayUndo ? await findMarking(admin, { where, environment, kind }, versions, shown) : []);
+  const newestFirst = older.slice(0, versionsMax + 1);
+  const marked = mayUndo ? await findMarkedSince(admin, { where, environment, kind }, newestFirst) : new Map();
   const linksOf = (one: VersionRecord) => {
     const newest = namesOf(one).map((name) => writtenIn.get(name) ?? one.version);
+    const isMarking = one.changed.some(
+      (name) => writtenIn.get(name) === one.version && marked.get(one.version - 1)?.includes(name),
+    );
     // Undoing a deletion adds an item, which an environment that is not used does not take.
-    const isRefused = marking.has(one.version) || (one.deleted.length > 0 && !uses(project, environment));
+    const isRefused = isMarking || (one.deleted.length > 0 && !uses(project, environment));
     const isUndoable = newest.includes(one.version) && numbers.has(one.version - 1) && !isRefused;
     const since = newest.length > 0 && !newest.includes(one.version) && Math.max(...newest);
+    const hidden: readonly string[] = marked.get(one.version) ?? [];
     const to = (query: { readonly to?: number; readonly version?: number }) =>
       projectPagePath(where, "undo", { kind, environment, ...query });
     return (
       <span class="links">
         {isUndoable && <a href={to({ version: one.version })}>Undo this change</a>}
-        {marking.has(one.version) && <span class="quiet">cannot be undone: it made a value one for machines only</span>}
+        {isMarking && <span class="quiet">cannot be undone: it made a value one for machines only</span>}
         {since && <span class="quiet">written again since, in version {since}</span>}
-        {one !== versions[0] && <a href={to({ to: one.version })}>Go back to version {one.version}</a>}
+        {one !== versions[0] && hidden.length === 0 && (
+          <a href={to({ to: one.version })}>Go back to version {one.version}</a>
+        )}
+        {hidden.length > 0 && (
+          <span class="quiet">
+            cannot go back: it would show <FirstFew items={hidden.map((name) => <Name>{name}</Name>)} />, now for
+            machines only
+          </span>
+        )}
       </span>
     );
   };

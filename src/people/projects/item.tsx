@@ -35,9 +35,9 @@ import { thingOf, whoOf } from "../audit/audit-counts.tsx";
 import { Damaged } from "../audit/operations.ts";
 import { countedDays, countedMax } from "../audit/reads.ts";
 import { seenOf } from "../desk/plan.ts";
-import { findProject } from "../desk/projects.ts";
+import { findProject, uses } from "../desk/projects.ts";
 import { remarkColumns, saidInAll } from "../editing/remarks.ts";
-import { type ItemHistory, listItemHistory } from "../history/history.ts";
+import { findMarkedSince, type ItemHistory, listItemHistory, type SetAt } from "../history/history.ts";
 import { keyNames, listAccess } from "../keys/keys.ts";
 import { type Gets, personGets } from "../keys/readers.ts";
 import { personsWithAccess } from "../persons/persons.ts";
@@ -70,7 +70,8 @@ export async function itemPage(visit: Visit): Promise<Answer> {
     ...shared,
     environment,
     found: found.environments[environment],
-    history: await listItemHistory(admin, { where, environment, kind }, name),
+    isUsed: uses(project, environment),
+    history: await historyOf(visit, { where, environment, kind }, name, found.environments[environment]),
     gets: (what: Gets, only?: true) => whoGets(environment, what, only),
     reads: audited.includes(environment) ? await readersIn?.(environment) : undefined,
     isWholeAudit: audited.length === environments.length,
@@ -124,10 +125,21 @@ type ItemPlace = {
   readonly written: readonly Environment[];
 };
 
+/** Its versions, and those in which people could read it while now no person may. */
+async function historyOf({ admin }: Visit, set: SetAt, name: string, found: ComparedItem | undefined) {
+  const history = await listItemHistory(admin, set, name);
+  if (!found?.isMachinesOnly) return { ...history, readable: [] };
+  const { versions, earlier } = history;
+  const before = earlier === undefined ? [] : [{ version: earlier, added: [], changed: [], deleted: [] }];
+  const marked = await findMarkedSince(admin, set, [...versions.slice(0, earlierMax + 1), ...before]);
+  return { ...history, readable: [...marked].flatMap(([version, names]) => (names.includes(name) ? [version] : [])) };
+}
+
 /** What there is to know of an item in one environment. */
 type ItemCard = ItemPlace & {
   readonly found: ComparedItem | undefined;
-  readonly history: ItemHistory;
+  readonly isUsed: boolean;
+  readonly history: ItemHistory & { readonly readable: readonly number[] };
   readonly gets: (what: Gets, machinesOnly?: true) => readonly ComponentChildren[];
   /** Undefined in an environment whose reads this person may not know. */
   readonly reads: readonly ComponentChildren[] | undefined;
@@ -227,10 +239,9 @@ function earlierOf({ versions, earlier }: ItemHistory, isThere: boolean) {
 }
 
 /** Earlier values, each of which can be shown and put back. */
-function Earlier(
-  props: ItemPlace & { readonly found: ComparedItem | undefined; readonly rows: readonly EarlierValue[] },
-) {
-  const { found, where, kind, name, environment, revealed, written, now, rows } = props;
+function Earlier(props: ItemCard & { readonly rows: readonly EarlierValue[] }) {
+  const { found, environment, revealed, written, now, rows, isUsed } = props;
+  const mayPut = written.includes(environment) && (isUsed || found !== undefined);
   return (
     <details>
       <summary>{counted(rows.length, "version")}</summary>
@@ -247,19 +258,25 @@ function Earlier(
             {!isDeleted && !found?.isMachinesOnly && revealed.includes(environment) && (
               <Reveal {...props} version={version} />
             )}
-            {!isDeleted && written.includes(environment) && (
-              <a
-                href={projectPagePath(where, "undo", { kind, environment, to: version, name })}
-                aria-label={`Put back version ${version} in ${environment}`}
-              >
-                Put back
-              </a>
-            )}
+            {!isDeleted && mayPut && <PutBack {...props} version={version} />}
           </li>
         ))}
       </ul>
       {rows.length > earlierMax && <p class="quiet">{rows.length - earlierMax} older ones are not shown.</p>}
     </details>
+  );
+}
+
+function PutBack({ where, kind, name, environment, history, version }: ItemCard & { readonly version: number }) {
+  if (history.readable.includes(version))
+    return <span class="quiet">cannot be put back: now it is for machines only</span>;
+  return (
+    <a
+      href={projectPagePath(where, "undo", { kind, environment, to: version, name })}
+      aria-label={`Put back version ${version} in ${environment}`}
+    >
+      Put back
+    </a>
   );
 }
 
