@@ -211,7 +211,7 @@ async function alarms(visit: Visit): Promise<VNode | null> {
             <span class="links">
               <a href={`/audit/entry/${encodeURIComponent(`${lane}:${seq}`)}`}>{when}</a>
               {count > 1 && (
-                <a href={withQuery("/audit", { since, action, name: names[0] })}>{counted(count, "time")}</a>
+                <a href={withQuery("/audit", { since, action, item: names[0] })}>{counted(count, "time")}</a>
               )}
               {actor.type !== "person" && <a href={`/keys/${actor.id}/read`}>All that it read</a>}
             </span>

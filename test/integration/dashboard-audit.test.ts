@@ -65,7 +65,7 @@ describeBoth("the audit", (w) => {
       environment: "staging",
       project: project.id,
     });
-    const of = (actor: string) => visitor.page(`/audit?project=${encodeURIComponent(where)}&actor=${actor}`);
+    const of = (name: string) => visitor.page(`/audit?project=${encodeURIComponent(where)}&name=${name}`);
     for (const actor of ["ben", "ben@laptop"]) expect((await of(actor)).html).toContain("<bdi>ben@laptop</bdi>");
     for (const actor of ["be", "laptop", "ben@lap"]) expect((await of(actor)).html).not.toContain("<bdi>ben@laptop");
     const { html } = await visitor.page("/audit?action=key.create");
@@ -117,9 +117,44 @@ describeBoth("the audit", (w) => {
     );
     // The id of a key of another organization tells nobody its name.
     const { key: foreign } = await w.place({ key: { ...everything, name: "foreign-job" } });
-    for (const field of ["key", "actor"]) {
+    for (const field of ["key", "person", "item"]) {
       expect((await eve.page(`/audit?${field}=${foreign.id}`)).html).not.toContain("foreign-job");
     }
+  });
+
+  test("is exact by a link: a person, an account, a key, and a variable of one name are told apart", async () => {
+    const { organization, project, where, key } = await w.place({ key: { ...everything, name: "ana" } });
+    const issuer = "https://id.example";
+    await addPerson(w.admin, { name: "ana", organization: organization.slug, signIn: { issuer, subject: "ana" } });
+    await grantRights(w.admin, "ana", { rights: ["see", "reveal"], projects: [where], environments: ["staging"] });
+    await setVariables(w.admin, where, "staging", [{ name: "ana", value: "1" }]);
+    await setVariables(w.admin, where, "staging", [{ name: "anagram", value: "2" }]);
+    expect((await w.ask(`/projects/${project.slug}/variables?environment=staging`, { key })).status).toBe(200);
+    const [account, visitor] = [await visitorOf(w, "ana"), await visitorOf(w)];
+    const path = `/p/${where}/variables/reveal`;
+    for (const by of [personsVisitor(w, { issuer, subject: "ana" }), account])
+      expect(await by.send(path, { name: "anagram", environment: "staging" })).toMatchObject({ status: 200 });
+    const linksOn = async (path: string, words: RegExp) => {
+      const { html } = await visitor.page(path);
+      const links = [...html.matchAll(/<a href="(\/audit\?[^"]*)"[^>]*>([^<]*)</g)];
+      return links.flatMap(([, to = "", said = ""]) => (words.test(said) ? [to.replaceAll("&amp;", "&")] : []));
+    };
+    const foundBy = async (links: readonly string[]) => {
+      const found = await Array.fromAsync(links, async (link) => (await visitor.page(link)).html);
+      return found.map((html) => [...html.matchAll(/<span title="([a-z_.]+)">/g)].map(([, action]) => action));
+    };
+    expect(await foundBy(await linksOn("/persons/ana", /audit$/))).toEqual([
+      ["variables.reveal"],
+      ["variables.reveal"],
+    ]);
+    expect(await foundBy(await linksOn(`/keys/${key.id}`, /audit$/))).toEqual([["variables.read", "key.create"]]);
+    expect(await foundBy(await linksOn(`/p/${where}/variables/item?name=ana`, /audit$/))).toEqual([
+      ["variables.read", "variables.write"],
+    ]);
+    // The counts of who did what lead to one of them each.
+    const counted = await linksOn(`/audit?project=${encodeURIComponent(where)}&action=all+reads`, /^1$/);
+    const all = await foundBy(counted);
+    expect([all.length, all.flat().sort()]).toEqual([3, ["variables.read", "variables.reveal", "variables.reveal"]]);
   });
 
   test("says in words what was done, and keeps the code in the address; and whom a link has chosen", async () => {
@@ -133,7 +168,7 @@ describeBoth("the audit", (w) => {
     expect(options).toHaveLength(auditActions.length);
     expect(new Set(options.map(([, , words]) => words)).size).toBe(auditActions.length);
     expect(options.filter(([, , words]) => /[{}|]/.test(words ?? ""))).toEqual([]);
-    const chosen = (await visitor.page(`/audit?key=${key.id}&actor=ann%40host`)).html;
+    const chosen = (await visitor.page(`/audit?key=${key.id}&login=ann%40host`)).html;
     expect(chosen).toContain(`Only what <bdi>${key.name}</bdi> did, and what was done to it.`);
     expect(chosen).toContain('Only what <bdi>ann@host</bdi> did. <a href="/audit?key=');
     expect(chosen).toContain(`<input type="hidden" name="key" value="${key.id}"/>`);
@@ -216,7 +251,7 @@ describeBoth("the audit", (w) => {
     const { project, visitor } = await place(w);
     const typed = "<img src=x>";
     const refused = [
-      [`actor=${encodeURIComponent(typed)}`, "Nobody called"],
+      [`item=${encodeURIComponent(typed)}`, "No entry names"],
       [`name=${encodeURIComponent(typed)}`, "No entry has"],
       [`since=${encodeURIComponent(typed)}`, "is not a time"],
       [`action=${encodeURIComponent(typed)}`, "There is no action"],

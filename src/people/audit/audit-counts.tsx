@@ -126,9 +126,12 @@ function columnsOf(rows: readonly Doings[], { typed, keys, now }: Omit<ShownCoun
   return {
     Who: whoOf(rows, keys),
     Where: (row) => <Where {...row} />,
-    Names: ({ names }) => <Names items={names.map((name) => keys.get(name) ?? name)} looked={typed["name"]} />,
+    Names: ({ names }) => (
+      <Names items={names.map((name) => keys.get(name) ?? name)} looked={typed["name"] ?? typed["item"]} />
+    ),
     Times: ({ count, actor, project, organization, environment }) => {
-      const who = actor.type === "person" ? { actor: actor.name } : { key: actor.id };
+      const isLogin = actor.type === "person" && actor.from === "os";
+      const who = actor.type === "person" ? { [isLogin ? "login" : "person"]: actor.name } : { key: actor.id };
       const where = project === null ? {} : { project: `${organization}/${project}` };
       const query = { ...typed, ...who, ...where, environment: environment ?? typed["environment"] };
       return <a href={withQuery("/audit", query)}>{count}</a>;

@@ -68,6 +68,8 @@ export type AuditFilter = {
   readonly actor?: string | undefined;
   /** A person by the name in the roster: not an account of the machine with this name. */
   readonly person?: string | undefined;
+  /** An account of a machine, whole: no person or key with this name. */
+  readonly login?: string | undefined;
   /** From this moment on. Epoch milliseconds. */
   readonly sinceAt?: number | undefined;
   /** Before this moment. Epoch milliseconds. */
@@ -326,12 +328,13 @@ const valuesOf = {
   action: ({ action }: AuditEntry) => [action],
   environment: ({ environment }: AuditEntry) => (environment === null ? [] : [environment]),
   person: ({ actor }: AuditEntry) => (actor.type === "person" && actor.from !== "os" ? [actor.name] : []),
+  login: ({ actor }: AuditEntry) => (actor.type === "person" && actor.from === "os" ? [actor.name] : []),
   actor: ({ actor }: AuditEntry) => [actor.type === "person" ? actor.name : actor.id],
 };
 
 /** @throws Refused `forbidden`, `not_found` as {@link listAudit}, `invalid`, `ambiguous` */
 async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<Condition[]> {
-  const { project, keyId, actions, name, nameOrActor, wholeName, environment, person, actor } = filter;
+  const { project, keyId, actions, name, nameOrActor, wholeName, environment, person, login, actor } = filter;
   requireAuditor(admin, undefined, environment);
   const conditions: Condition[] = [];
   const [ofProject] = project?.includes("/") ? project.split("/") : [];
@@ -366,6 +369,7 @@ async function conditionsOf(admin: AdminContext, filter: AuditFilter): Promise<C
     conditions.push({ isMetBy: ({ names }) => names.includes(wholeName), traces, otherwise });
   }
   if (person !== undefined) conditions.push(isOneOf([person], valuesOf.person));
+  if (login !== undefined) conditions.push(isOneOf([login], valuesOf.login));
   if (actor !== undefined) conditions.push(await conditionOnActor(admin, actor));
   if (nameOrActor !== undefined) {
     const [named, did] = [conditionOnName(admin, nameOrActor), await conditionOnActor(admin, nameOrActor)];

@@ -47,8 +47,11 @@ import { Damaged, wholeColumns } from "./operations.ts";
 import { AuditCounts, spanOf } from "./reads.ts";
 import { deedWords, kindOfAction, Names, verbOf } from "./sentence.tsx";
 
+/** What links ask for, and nobody types. `item`: the whole name of what was read or changed. */
+const exactFields = ["person", "login", "key", "item"] as const;
+
 /** The fields of the filter, as the URL has them: a filtered page is a link. */
-const fields = ["project", "name", "actor", "key", "action", "environment", "since", "until"] as const;
+const fields = ["project", "name", "action", "environment", "since", "until", ...exactFields] as const;
 type Typed = Readonly<Partial<Record<(typeof fields)[number], string>>>;
 
 /** Choices of the filter that are several actions. To reveal a value is to read it. */
@@ -102,7 +105,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
           <h2 class="unseen">Entries</h2>
           <Table
             caption="Entries, newest first"
-            columns={columnsOf(found.entries, keys, typed.name)}
+            columns={columnsOf(found.entries, keys, typed.name ?? typed.item)}
             rows={found.entries}
             none={found.none}
             isPart
@@ -126,7 +129,7 @@ function typedIn(visit: Visit): Typed {
 
 /** @throws Refused `invalid` that names the field */
 function filterOf(visit: Visit, typed: Typed): AuditFilter {
-  const { action, key, since, until, name, environment: _, ...same } = typed;
+  const { action, key, since, until, name, item, environment: _, ...same } = typed;
   const actions = wideActions.get(action ?? "") ?? (action === undefined ? undefined : [action]);
   if (actions?.some((one) => !auditActions.includes(one)))
     throw new Refused("invalid", `There is no action ${JSON.stringify(action)}.`);
@@ -134,7 +137,8 @@ function filterOf(visit: Visit, typed: Typed): AuditFilter {
   if (sinceAt !== undefined && beforeAt !== undefined && beforeAt <= sinceAt) {
     throw new Refused("invalid", "Until is not after From, so no entry can fit.");
   }
-  return { ...same, nameOrActor: name, keyId: key, actions, environment: visit.environment(), sinceAt, beforeAt };
+  const found = { nameOrActor: name, wholeName: item, keyId: key, actions, environment: visit.environment() };
+  return { ...same, ...found, sinceAt, beforeAt };
 }
 
 /** @throws Refused `invalid` */
@@ -152,8 +156,8 @@ async function newest(visit: Visit, typed: Typed) {
   const asked = filterOf(visit, typed);
   const before = visit.query("before") === undefined ? undefined : visit.number("before");
   const filter = before === undefined ? asked : { ...asked, beforeAt: Math.min(before, asked.beforeAt ?? before) };
-  const { nameOrActor: name } = asked;
-  const isCounted = name === undefined ? undefined : namesWith(name);
+  const { nameOrActor: name, wholeName: looked = name } = asked;
+  const isCounted = looked === undefined ? undefined : namesWith(looked);
   const counts = before === undefined ? new AuditCounts(spanOf(admin.now(), asked), isCounted) : undefined;
   const named = name === undefined ? undefined : new NamesFound(name);
   const entries: AuditRecord[] = [];
@@ -289,17 +293,22 @@ function FilterForm(props: {
             <Field name="until" label="Until (UTC)" type="datetime-local" value={typed.until} />
           </div>
         </details>
-        {(["actor", "key"] as const).map(
-          (field) =>
-            typed[field] && (
-              <p>
-                <input type="hidden" name={field} value={typed[field]} />
-                Only what <Word>{keys.get(typed[field]) ?? typed[field]}</Word> did
-                {field === "key" && ", and what was done to it"}.{" "}
-                <a href={withQuery("/audit", { ...typed, [field]: undefined })}>Everybody</a>
-              </p>
-            ),
-        )}
+        {exactFields.map((field) => {
+          const asked = typed[field];
+          if (asked === undefined) return null;
+          // Only a key that this person may see gets so far.
+          const who = <Word>{(field === "key" && keys.get(asked)) || asked}</Word>;
+          return (
+            <p>
+              <input type="hidden" name={field} value={asked} />
+              {field === "item" ? ["Only what names ", who] : ["Only what ", who, " did"]}
+              {field === "key" && ", and what was done to it"}.{" "}
+              <a href={withQuery("/audit", { ...typed, [field]: undefined })}>
+                {field === "item" ? "Everything" : "Everybody"}
+              </a>
+            </p>
+          );
+        })}
         <p role="alert" class="refusal">
           {refusal && <Prose>{refusal}</Prose>}
         </p>

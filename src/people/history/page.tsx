@@ -41,7 +41,9 @@ export async function historyPage(visit: Visit): Promise<Answer> {
   const older = versions.filter(({ version }) => version < before);
   const shown = older.slice(0, versionsMax);
   const now = admin.now();
-  const mayUndo = visit.reached(project, "write").includes(environment);
+  // An environment that is not used is empty, and takes nothing back.
+  const isUsed = uses(project, environment);
+  const mayUndo = isUsed && visit.reached(project, "write").includes(environment);
   const numbers = new Set(versions.map(({ version }) => version));
   // The newest version that wrote each name: an undo leaves those that were written since.
   const writtenIn = new Map(versions.toReversed().flatMap((one) => namesOf(one).map((name) => [name, one.version])));
@@ -52,9 +54,7 @@ export async function historyPage(visit: Visit): Promise<Answer> {
     const isMarking = one.changed.some(
       (name) => writtenIn.get(name) === one.version && marked.get(one.version - 1)?.includes(name),
     );
-    // Undoing a deletion adds an item, which an environment that is not used does not take.
-    const isRefused = isMarking || (one.deleted.length > 0 && !uses(project, environment));
-    const isUndoable = newest.includes(one.version) && numbers.has(one.version - 1) && !isRefused;
+    const isUndoable = newest.includes(one.version) && numbers.has(one.version - 1) && !isMarking;
     const since = newest.length > 0 && !newest.includes(one.version) && Math.max(...newest);
     const hidden: readonly string[] = marked.get(one.version) ?? [];
     const to = (query: { readonly to?: number; readonly version?: number }) =>
@@ -83,6 +83,11 @@ export async function historyPage(visit: Visit): Promise<Answer> {
         <Field label="in" name="environment" options={seen} value={environment} />
       </Chooser>
       <Warnings items={warnings} />
+      {!isUsed && (
+        <p class="quiet">
+          {where} does not use {environment} any more, so nothing is put back there.
+        </p>
+      )}
       {versions.length === 0 && (
         <Empty>
           Nobody has written the {kind} of {where} in {environment} yet. What people write is listed here, and can be

@@ -103,7 +103,7 @@ export async function personPage(visit: Visit): Promise<Answer> {
               <RightsChanged names={{ added: [], changed: [], deleted: [], ...one }} name={name} />
             </>
           ))}
-          more={<a href={withQuery("/audit", { action: "people.write", name })}>Earlier ones, in the audit</a>}
+          more={<a href={withQuery("/audit", { action: "people.write", item: name })}>Earlier ones, in the audit</a>}
           unread={damaged.problem ? [damaged.problem.message] : []}
         />
       )}
@@ -156,8 +156,8 @@ async function doings(visit: Visit, name: string): Promise<VNode> {
       <Unread damaged={damaged} />
       {theirs.length === 0 && <p class="quiet">{(await recordBegins(visit.admin)) ?? visit.none("Nothing.")}</p>}
       {await entriesOf(visit, theirs)}
-      <LoneLink to={withQuery("/audit", { actor: name, action: "all reads" })}>What they saw, in the audit</LoneLink>
-      <LoneLink to={withQuery("/audit", { actor: name })}>{earlier ?? "All that they did, in the audit"}</LoneLink>
+      <LoneLink to={withQuery("/audit", { person: name, action: "all reads" })}>What they saw, in the audit</LoneLink>
+      <LoneLink to={withQuery("/audit", { person: name })}>{earlier ?? "All that they did, in the audit"}</LoneLink>
     </section>
   );
 }

@@ -35,7 +35,7 @@ import { thingOf, whoOf } from "../audit/audit-counts.tsx";
 import { Damaged } from "../audit/operations.ts";
 import { countedDays, countedMax } from "../audit/reads.ts";
 import { seenOf } from "../desk/plan.ts";
-import { findProject, uses } from "../desk/projects.ts";
+import { findProject } from "../desk/projects.ts";
 import { remarkColumns, saidInAll } from "../editing/remarks.ts";
 import { findMarkedSince, type ItemHistory, listItemHistory, type SetAt } from "../history/history.ts";
 import { keyNames, listAccess } from "../keys/keys.ts";
@@ -70,7 +70,6 @@ export async function itemPage(visit: Visit): Promise<Answer> {
     ...shared,
     environment,
     found: found.environments[environment],
-    isUsed: uses(project, environment),
     history: await historyOf(visit, { where, environment, kind }, name, found.environments[environment]),
     gets: (what: Gets, only?: true) => whoGets(environment, what, only),
     reads: audited.includes(environment) ? await readersIn?.(environment) : undefined,
@@ -102,7 +101,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
       </div>
       <Operators />
       {audited.length > 0 && (
-        <LoneLink to={withQuery("/audit", { project: where, name })}>Everything about it in the audit</LoneLink>
+        <LoneLink to={withQuery("/audit", { project: where, item: name })}>Everything about it in the audit</LoneLink>
       )}
     </>
   );
@@ -138,7 +137,6 @@ async function historyOf({ admin }: Visit, set: SetAt, name: string, found: Comp
 /** What there is to know of an item in one environment. */
 type ItemCard = ItemPlace & {
   readonly found: ComparedItem | undefined;
-  readonly isUsed: boolean;
   readonly history: ItemHistory & { readonly readable: readonly number[] };
   readonly gets: (what: Gets, machinesOnly?: true) => readonly ComponentChildren[];
   /** Undefined in an environment whose reads this person may not know. */
@@ -240,8 +238,7 @@ function earlierOf({ versions, earlier }: ItemHistory, isThere: boolean) {
 
 /** Earlier values, each of which can be shown and put back. */
 function Earlier(props: ItemCard & { readonly rows: readonly EarlierValue[] }) {
-  const { found, environment, revealed, written, now, rows, isUsed } = props;
-  const mayPut = written.includes(environment) && (isUsed || found !== undefined);
+  const { found, environment, revealed, written, now, rows } = props;
   return (
     <details>
       <summary>{counted(rows.length, "version")}</summary>
@@ -258,7 +255,7 @@ function Earlier(props: ItemCard & { readonly rows: readonly EarlierValue[] }) {
             {!isDeleted && !found?.isMachinesOnly && revealed.includes(environment) && (
               <Reveal {...props} version={version} />
             )}
-            {!isDeleted && mayPut && <PutBack {...props} version={version} />}
+            {!isDeleted && written.includes(environment) && <PutBack {...props} version={version} />}
           </li>
         ))}
       </ul>
@@ -290,7 +287,7 @@ async function readsOf({ admin, where }: Visit, kind: string, name: string) {
   // No entry names it if it is not found.
   const found = await unlessRefused(lately, ["not_found"], () => new Cut<AuditRecord>([]));
   const [oldestFirst, before] = found.with(
-    <a href={withQuery("/audit", { project: where, name, action: "all reads" })}>and who read it before them</a>,
+    <a href={withQuery("/audit", { project: where, item: name, action: "all reads" })}>and who read it before them</a>,
   );
   const counted = oldestFirst.toReversed();
   const names = await keyNames(admin);
