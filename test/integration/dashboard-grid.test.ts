@@ -10,7 +10,7 @@ import { listAudit } from "../support/audit.ts";
 import { inDays } from "../support/clock.ts";
 import { personsVisitor, visitorOf } from "../support/pages.ts";
 import { grantRights, setAccount, setVariables } from "../support/plans.ts";
-import { describeBoth, type World } from "../support/world.ts";
+import { describeBoth, describeOnce, type World } from "../support/world.ts";
 
 const dayMs = 86_400_000;
 
@@ -40,6 +40,24 @@ function chipsOf(html: string): string[] {
 function namesOf(html: string): string[] {
   return [...html.matchAll(/<th scope="row">.*?<bdi>(.*?)<\/bdi>/g)].map(([, name = ""]) => name);
 }
+
+describeOnce("the groups of a long grid", (w) => {
+  test("have a 200th of its names and more, so that there are at most 200", async () => {
+    const { where } = await w.place({ variables: {} });
+    const names = (group: string, count: number) => Array.from({ length: count }, (_, at) => `${group}_${at}`);
+    const many = Array.from({ length: 200 }, (_, at) => names(`M${at}`, 4)).flat();
+    const write = (all: readonly string[]) =>
+      setVariables(w.admin, where, "staging", [...all.map((name) => ({ name, value: "" }))]);
+    const groups = async () => {
+      const { html } = await (await visitorOf(w)).page(`/p/${where}/variables`);
+      return [...html.matchAll(/<tr class="group">.*?>(\w+)…/g)].map(([, name = ""]) => name);
+    };
+    await write([...names("L", 5), ...names("S", 3), ...many.slice(0, 32)]);
+    expect(await groups()).toEqual(["L_", ...Array.from({ length: 8 }, (_, at) => `M${at}_`), "S_"]);
+    await write(many.slice(32));
+    expect(await groups()).toEqual(["L_"]);
+  });
+});
 
 describeBoth("the parts of a grid", (w) => {
   test("are links with counts, and each shows the items that it counts", async () => {

@@ -425,14 +425,18 @@ const lazyRows = 50;
 /** Rows of one group, or of none. `count`: how many the group has, if it begins here. */
 type RowGroup<T> = { readonly group: string | undefined; readonly count: number; readonly rows: T[] };
 
-/** Groups have three rows and more. Of a few rows, or if all are of one group, there are none. */
+/**
+ * Groups have three rows and more, and a 200th of all: browsers take long to lay out thousands of groups. Of a few rows,
+ * or if all are of one group, there are none.
+ */
 function bodiesOf<T>(rows: readonly T[], size: number, groupOf: (row: T) => string | undefined = () => undefined) {
   const sizes = Map.groupBy(rows, groupOf);
+  const least = Math.max(3, rows.length / 200);
   const bodies: RowGroup<T>[] = [];
   for (const row of rows) {
     const name = groupOf(row);
     const count = sizes.get(name)?.length ?? 0;
-    const group = rows.length >= 40 && count > 2 && count < rows.length ? name : undefined;
+    const group = rows.length >= 40 && count >= least && count < rows.length ? name : undefined;
     const last = bodies.at(-1);
     const isNext = last !== undefined && last.group === group;
     if (isNext && last.rows.length < size) last.rows.push(row);
