@@ -126,6 +126,9 @@ const forwarded = [
   ...["203.0.113.9, 10.0.0.3", "198.51.100.7,203.0.113.10", "2001:db8::1, junk, 10.1.1.1", "fe80::1%eth0", ""],
 ];
 const slugs = ["web", "api", "0", "job-runner"];
+/** One is the end of another one: a list of slugs must not be searched for a part. */
+const newSlugs = [...slugs, "renamed", "runner"];
+const tooMany = numbered("N", 1001);
 
 /** A random history of one or two organizations, from its beginning to its end. Throws what differs. */
 export class History {
@@ -214,6 +217,7 @@ export class History {
     else if (what < 0.5) await this.#drain();
     else if (what < 0.6) await this.#atOnce();
     else if (what < 0.612) await this.#wait();
+    else if (what < 0.67) await this.#readAcross();
     else for (let n = 0; n < 5; n++) await this.#compare([this.#request()]);
   }
 
@@ -241,10 +245,7 @@ export class History {
       if (!this.#find(organization, slug)) await this.#newProject(organization, slug);
     } else if (project === undefined) return;
     else if (what < 0.51) {
-      const slug = dice.pick([...slugs, "renamed"]);
-      const owner = this.#organizations.find(({ id }) => id === project.organizationId) as Organization;
-      if (this.#find(owner, slug)) return;
-      await this.#say(`rename ${project.slug} to ${slug}`, () => this.#people.rename(project, slug));
+      await this.#rename(project);
     } else if (what < 0.53) {
       await this.#say(`delete ${project.slug}`, () => this.#people.deleteProject(project));
     } else if (what < 0.56) await this.#say(`rotate ${project.slug}`, () => this.#people.rotate(project));
@@ -261,6 +262,13 @@ export class History {
     for (const one of environments) if (dice.chance(0.6)) await this.#writeVariables(project, one);
     if (dice.chance(0.6)) await this.#writeAccount(project);
     if (dice.chance(0.6)) await this.#writeFile(project);
+  }
+
+  async #rename(project: Project): Promise<void> {
+    const slug = this.#dice.pick(newSlugs);
+    const owner = this.#organizations.find(({ id }) => id === project.organizationId) as Organization;
+    if (this.#find(owner, slug)) return;
+    await this.#say(`rename ${project.slug} to ${slug}`, () => this.#people.rename(project, slug));
   }
 
   async #newKey(): Promise<void> {
@@ -318,6 +326,7 @@ export class History {
   async #regrant(key: Key): Promise<void> {
     const dice = this.#dice;
     const now = Date.now();
+    this.#stage.clock.nowMs = now; // what has ended by the one clock has by the other
     const change = dice.pick([
       { environments: atLeastOne(dice, environments, 0.6) },
       { expiresAt: dice.pick([null, now - 1, now - 1000, now + 3_600_000]) },
@@ -338,6 +347,13 @@ export class History {
     await this.#say(`variables of ${project.slug} in ${one}: ${Object.keys(written)} without ${removed}`, () =>
       this.#people.variables(project, one, written, removed),
     );
+    if (this.#keys.length === 0 || dice.chance(0.8)) return;
+    // Again in the same moment: times alone do not tell two values apart.
+    const other = Object.fromEntries(Object.keys(written).map((name) => [name, value()]));
+    if (Object.keys(other).length === 0) return;
+    await this.#compare([this.#request({ project, kind: "variables", one })]);
+    await this.#say("and again", () => this.#people.variables(project, one, other, [], "same moment"));
+    if (this.#last.length > 0) await this.#compare([this.#again(this.#last.at(-1) as Request)]);
   }
 
   async #writeAccount(project: Project): Promise<void> {
@@ -375,6 +391,46 @@ export class History {
   async #say<T>(what: string, work: () => Promise<T>): Promise<T> {
     this.#log.push(what);
     return work();
+  }
+
+  /** The same read of values before and after a change that concerns it, and nothing else of its server between. */
+  async #readAcross(): Promise<void> {
+    const dice = this.#dice;
+    const project = dice.pick(this.#projects);
+    if (project === undefined) return;
+    const [kind, one] = [dice.pick(["variables", "variables", "accounts", "files"] as const), dice.pick(environments)];
+    const good = [...this.#owners].filter(
+      ([, key]) =>
+        this.#isLive(key) && key.resources.includes(kind) && (key.from === null || key.from.includes("unix")),
+    );
+    const [text, key] =
+      dice.pick(good.filter(([, { organizationId }]) => organizationId === project.organizationId)) ?? [];
+    const organization = this.#organizations.find(({ id }) => id === project.organizationId);
+    if (text === undefined || key === undefined || organization === undefined) return;
+    const pair = dice.pick(this.#stage.pairs);
+    const { slug } = project;
+    const path =
+      kind === "files" ? `/files?project=${slug}&environment=${one}` : `/projects/${slug}/${kind}?environment=${one}`;
+    const ask = async () => {
+      const headers = { "x-request-id": `${this.#name}-${++this.#requests}`, authorization: `Bearer ${text}` };
+      const asked = { method: "GET", path, headers };
+      await this.#compare([{ pair, asked, small: asked }]);
+    };
+    const plan = organization.plan === "pro" ? "free" : "pro";
+    const change = dice.pick([
+      () => this.#say(`revoke ${key.id}`, () => this.#people.revoke(key)),
+      () => this.#regrant(key),
+      () => this.#say(`plan of ${organization.slug}`, () => this.#people.plan(organization, plan)),
+      () => this.#rename(project),
+      () => this.#say(`rotate ${slug}`, () => this.#people.rotate(project)),
+      () => this.#writeVariables(project, one),
+      () => this.#writeAccount(project),
+      () => this.#writeFile(project),
+    ]);
+    this.#log.push(`across ${path}`);
+    for (let n = 0; n < 3; n++) await ask();
+    await change();
+    for (let n = 0; n < 2; n++) await ask();
   }
 
   // What happens to servers and rows.
@@ -611,6 +667,7 @@ export class History {
         "keys=A,API_TOKEN&prefix=API",
         "keys=-&prefix=A",
         "keys=%ff",
+        `keys=${tooMany}`,
       ],
     ]);
     const odd = dice.chance(0.05) ? dice.pick(["metdata_only=true", "page=2", "x y=1", "%ff=1", "&", "path=a"]) : "";
@@ -625,6 +682,7 @@ export class History {
       "path=a+b.txt",
       "path=",
       "path=none",
+      dice.chance(0.2) ? tooMany.map((name) => `path=${name}`).join("&") : "",
     ]);
     const which = dice.pick([
       ...Array(6).fill(""),
@@ -696,8 +754,9 @@ export class History {
     for (const last of this.#last) {
       const { pair, asked, small } = this.#again(last);
       const { authorization = "", "if-none-match": tag } = asked.headers;
-      const who = this.#owners.get(authorization.slice("Bearer ".length))?.id ?? authorization;
-      if (tag === undefined || begun.has(who)) continue;
+      const who = pair.small.memory.known.get(authorization.split(" ").at(-1) ?? "") ?? "";
+      const key = this.#stage.store.keys.get(who);
+      if (tag === undefined || key === undefined || !this.#isLive(key) || begun.has(who)) continue;
       const preferring = (one: Asked) => ({ ...one, headers: { ...one.headers, prefer } });
       const chosen = { pair, asked: preferring(asked), small: preferring(small) };
       const { fullAtUs } = pair.small.memory;

@@ -95,8 +95,14 @@ export class People {
     await rotateData(this.w.admin, this.whereOf(project));
   }
 
-  async variables(project: Project, one: Environment, written: Values, removed: readonly string[]): Promise<void> {
-    const now = this.#tick();
+  async variables(
+    project: Project,
+    one: Environment,
+    written: Values,
+    removed: readonly string[],
+    when?: "same moment",
+  ): Promise<void> {
+    const now = (when && this.w.clock.nowMs) ?? this.#tick();
     const entries = Object.entries(written).map(([name, value]) => ({ name, value: value as string }));
     await setVariables(this.w.admin, this.whereOf(project), one, entries, { remove: removed });
     const change: [string, { value: unknown } | null][] = [
