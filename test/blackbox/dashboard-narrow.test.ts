@@ -22,6 +22,7 @@ withPrograms(["chromium"], "what is seen at once, in Chromium", (chromium) => {
       await Bun.write(`${site.folder}/secret.pem`, "x");
       await fillHostile(site);
       await site.json(["project", "create", `acme/${"o".repeat(64)}`]);
+      await site.key("--name", "ci", "--project", "web", "--env", "staging,production");
       await site.json(["person", "add", "dev"]);
       const inWeb = ["--project", "web", "--all-environments"];
       await site.json(["person", "grant", "dev", "see", ...inWeb]);
@@ -116,9 +117,32 @@ withPrograms(["chromium"], "what is seen at once, in Chromium", (chromium) => {
       document.querySelector(".tabs [aria-current]").getBoundingClientRect().right <= 390]`);
     expect(tabs).toEqual([true, true]);
     // A right that ends is no time of its row, and is cut off nowhere.
-    const ends = await page.$$eval("td[data-heading=production]:has(time)", (all) =>
-      all.map((one) => [one.textContent.startsWith("○ names, ● reads until "), one.scrollWidth <= one.clientWidth]),
+    const ends = await page.$$eval(".brief:has(time)", (all) =>
+      all.map((one) => [one.textContent.replace(/ until .*/, ""), one.scrollWidth <= one.clientWidth]),
     );
-    expect(ends).toEqual([[true, true]]);
+    expect(ends).toEqual([["○ names, everywhere; ● reads, everywhere", true]]);
+  });
+
+  test("a row of Access has two lines on a phone, and a row that is edited its fields below each other", async () => {
+    for (const width of [390, 320]) {
+      await page.setViewport({ width, height: 844 });
+      await page.goto(`${dashboard.origin}/p/acme/web/access`);
+      const ci = await page.waitForSelector(`xpath///tr[contains(., "ci")]`);
+      expect(await ci?.$eval(".brief", (one) => one.textContent)).toBe("● variables in staging production");
+      expect((await ci?.boundingBox())?.height).toBeLessThan(60);
+      await page.goto(`${dashboard.origin}/p/acme/web/variables`);
+      await page.focus("tbody a");
+      await (await page.waitForSelector("button[aria-label='Edit TOKEN here']"))?.click();
+      const fields = (await page.evaluate(`[...document.querySelectorAll("tbody textarea")].map((one) => {
+        const { left, top, width } = one.getBoundingClientRect();
+        const { content } = getComputedStyle(one.parentElement, "::after");
+        return { left, top, isWide: width > innerWidth - 50, content };
+      })`)) as { left: number; top: number; isWide: boolean; content: string }[];
+      expect(fields.map(({ content, isWide }) => [content, isWide])).toEqual([
+        ...[`"development"`, `"staging"`, `"production"`].map((content) => [content, true]),
+      ]);
+      expect(new Set(fields.map(({ left }) => left)).size).toBe(1);
+      expect(new Set(fields.map(({ top }) => top)).size).toBe(3);
+    }
   });
 });

@@ -393,6 +393,11 @@ describeBoth("the page of a person", (w) => {
     for (const unknown of [`${slug}/api`, "How their rights changed", "Signs in as"])
       expect(html).not.toContain(unknown);
     expect((await visitorAs(lead).page(`/p/${where}/access`)).html).toContain(`href="/persons/${name}"`);
+    const saysSo = async (one: string) =>
+      (await visitorAs(one).page(`/p/${where}/variables/item?name=SEEN`)).html.includes(
+        "To see its value in staging takes the right reveal.",
+      );
+    expect([await saysSo(lead), await saysSo(name)]).toEqual([true, false]);
     const [there, absent] = await Promise.all(
       [name, "nobody"].map((one) => visitorAs(stranger).page(`/persons/${one}`)),
     );

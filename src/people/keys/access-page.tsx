@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 
+import type { ComponentChildren } from "preact";
 import { type Environment, environments } from "../../core/names.ts";
 import { excerpt } from "../../core/visible.ts";
 import { lookalikes } from "../../core/words/lookalikes.ts";
@@ -7,10 +8,12 @@ import { whoStillReads } from "../../core/words/machines-only.ts";
 import { joined } from "../../core/words/text.ts";
 import { PagedTable } from "../../dashboard/parts/paged.tsx";
 import {
+  Ago,
   type Cells,
   Chooser,
   environmentColumns,
   Field,
+  joined as join,
   Named,
   Operators,
   Word,
@@ -21,7 +24,7 @@ import type { Visit } from "../../dashboard/parts/visit.ts";
 import { findProject } from "../desk/projects.ts";
 import { type PersonAccess, personsWithAccess, signInText } from "../persons/persons.ts";
 import { personPath } from "../persons/rights-form.tsx";
-import { RightsInWords, rightsCell } from "../persons/rights-words.tsx";
+import { InEnvironments, RightsInWords, rightsCell, rightsInForceOf, rightsLines } from "../persons/rights-words.tsx";
 import { type KeyAccess, listAccess } from "./keys.ts";
 import { keyColumns } from "./page.tsx";
 import { type Gets, namesForMachines } from "./readers.ts";
@@ -85,24 +88,46 @@ export async function accessPage(visit: Visit): Promise<Answer> {
 function personColumns(all: readonly PersonAccess[], shown: readonly Environment[]): Cells<PersonAccess> {
   const marks = lookalikes(all.map(({ name }) => ({ id: name, name })));
   return {
-    Name: ({ name }) => <Named thing={{ id: name, name }} marks={marks} to={personPath(name)} />,
+    Name: (person) => [
+      <Named thing={{ id: person.name, name: person.name }} marks={marks} to={personPath(person.name)} />,
+      <Brief>
+        {join(rightsLines(rightsInForceOf(person.name, [], [{ ...person, where: "" }]), person.name), "; ")}
+      </Brief>,
+    ],
     "Signs in as": ({ signIn }) => (signIn === null ? "over SSH" : <Word>{signInText(signIn)}</Word>),
     ...environmentColumns<PersonAccess>(shown, (person, environment) => rightsCell(person, environment)),
   };
 }
 
+/** On a phone, a row's cells in one line. */
+function Brief({ children }: { readonly children: ComponentChildren }) {
+  return <small class="brief">{children}</small>;
+}
+
 function columnsOf(all: readonly KeyAccess[], shown: readonly Environment[], now: number): Cells<KeyAccess> {
   const kindsOf = ({ gets }: KeyAccess, what: Gets) => Object.keys(gets).filter((kind) => gets[kind] === what);
-  return keyColumns(
+  const getsOf = (key: KeyAccess, values: string) => {
+    if (kindsOf(key, "values").length > 0) return `● ${values}`;
+    return kindsOf(key, "names").length > 0 && <span class="quiet">○ names</span>;
+  };
+  const valuesOf = (key: KeyAccess) => kindsOf(key, "values").join(", ");
+  const columns = keyColumns(
     now,
     {
-      ...environmentColumns<KeyAccess>(shown, (key, environment) => {
-        if (key.environments?.includes(environment) === false) return "";
-        if (kindsOf(key, "values").length > 0) return "● values";
-        return kindsOf(key, "names").length > 0 && <span class="quiet">○ names</span>;
-      }),
-      "Values of": (key) => kindsOf(key, "values").join(", "),
+      ...environmentColumns<KeyAccess>(shown, (key, environment) =>
+        key.environments?.includes(environment) === false ? "" : getsOf(key, "values"),
+      ),
+      "Values of": valuesOf,
     },
     all,
   );
+  const brief = (key: KeyAccess) => (
+    <Brief>
+      {getsOf(key, valuesOf(key))}
+      <InEnvironments among={shown.filter((one) => key.environments?.includes(one) !== false)} />
+      {key.status !== "active" && ` · ${key.status}`}
+      {key.expiresAt !== null && [" · ends ", <Ago at={key.expiresAt} now={now} />]}
+    </Brief>
+  );
+  return { ...columns, Name: (key) => [columns["Name"]?.(key), brief(key)] };
 }

@@ -85,6 +85,7 @@ const inOrder: Readonly<Record<string, readonly string[]>> = { rights: everyRigh
 
 /**
  * A line for each group of rights.
+ * @param all - without a place if the page is that of one
  * @param name - of the person whose page it is on, which is not said again
  * @param linked - paths of projects whose pages are there
  */
@@ -92,12 +93,17 @@ export function rightsLines(all: readonly Alike[], name: string, linked: readonl
   return all.map(({ places, environments: among, ...one }) => (
     <>
       {one.name !== name && [<Word>{one.name}</Word>, ", "]}
-      <Collapsed items={places.map((where) => placeOf(where, linked))} max={12} />: {wordsOf(one.rights)}
-      {among.length < environments.length ? [" in ", <Envs values={among} />] : ", everywhere"}
+      {places[0] !== "" && [<Collapsed items={places.map((where) => placeOf(where, linked))} max={12} />, ": "]}
+      {wordsOf(one.rights)}
+      <InEnvironments among={among} />
       {one.until !== null && [" until ", <Moment at={one.until} />]}
       {one.by !== null && [", given by ", <Word>{one.by}</Word>]}
     </>
   ));
+}
+
+export function InEnvironments({ among }: { readonly among: readonly Environment[] }) {
+  return <>{among.length < environments.length ? [" in ", <Envs values={among} />] : ", everywhere"}</>;
 }
 
 function placeOf(where: string, linked: readonly string[]): ComponentChildren {

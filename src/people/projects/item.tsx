@@ -75,6 +75,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
     reads: audited.includes(environment) ? await readersIn?.(environment) : undefined,
     isWholeAudit: audited.length === environments.length,
   }));
+  const unseen = isShown ? seen.filter((one) => found.environments[one] && !shared.revealed.includes(one)) : [];
   const there = Object.values(found.environments);
   const said = remarkNames.map((remark) => [remark, saidInAll(there, remark)] as const);
   const differing = said.flatMap(([remark, text]) => (text === undefined ? [remark] : []));
@@ -89,6 +90,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
           ),
       )}
       {seen.length < environments.length && <p class="quiet">You may see {joined(seen)} alone.</p>}
+      {unseen.length > 0 && <p class="quiet">To see its value in {joined(unseen)} takes the right reveal.</p>}
       <div class="values">
         {cards.map((card) => (
           <Value {...card} />
