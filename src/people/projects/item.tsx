@@ -91,6 +91,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
       )}
       {seen.length < environments.length && <p class="quiet">You may see {joined(seen)} alone.</p>}
       {unseen.length > 0 && <p class="quiet">To see its value in {joined(unseen)} takes the right reveal.</p>}
+      {shared.revealed.length > 0 && <noscript>To reveal or copy its value takes JavaScript.</noscript>}
       <div class="values">
         {cards.map((card) => (
           <Value {...card} />
