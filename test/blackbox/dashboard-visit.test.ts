@@ -30,6 +30,7 @@ withPrograms(["chromium"], "a first visit to the dashboard, in Chromium", (chrom
     const dashboard = await startDashboard(site, [], env);
     const context = await fresh();
     const page = await signIn(context, dashboard.link);
+    await page.emulateTimezone("UTC"); // or the pictures say another zone
     await page.setViewport({ width, height });
     const follow = async (words: string) => {
       const link = await page.waitForSelector(`xpath///a[normalize-space() = "${words}"]`);
@@ -104,6 +105,7 @@ async function picture(page: Page, name: string, title: string): Promise<void> {
     .replace(/\b\d{4}-\d\d-\d\d [\d:]{8} \S+?(?=[\s,.]|$)/g, "TIME")
     .replace(/\b([A-Z][a-z]+day )?\d{4}-\d\d-\d\d\b/g, "DAY")
     .replace(/\b\d\d:\d\d:\d\d\b/g, "TIME")
+    .replace(/(?<=\bDAY UTC\b.*)\s+DAY UTC\b/gs, "") // midnight may be between
     .replace(/\b(just now|\d+ minutes? ago)\b/g, "just now")
     .replace(/Hide \(\d+ s\)/g, "Hide (30 s)")
     .replace(/\s+/g, " ");

@@ -13,7 +13,7 @@ export async function fillPages(
   await site.json(["account", "set", "acme/web", "registry", "--env", "staging"], `{"password":"${values.account}"}`);
   await Bun.write(`${site.folder}/secret.pem`, values.file);
   await site.json(["file", "put", "acme/web", "secret.pem", "--path", "tls/key.pem", "--env", "production"]);
-  await site.json(["var", "set", "acme/web", "staging", "ONLY_HERE", "--rotate-by", "2030-01-31"], "y");
+  await site.json(["var", "set", "acme/web", "staging", "ONLY_HERE", "--rotate-by", "2099-01-31"], "y");
   const may = ["--resource", "variables,projects,requests", "--surface", "rest_api,mcp_server"];
   const { key } = await site.key("--name", "ci", ...may);
   await site.key("--name", "short", "--expires-in", "5d");
