@@ -284,6 +284,9 @@ describeBoth("the page that finds names", (w) => {
     const visitor = await visitorOf(w);
     const paste = async (q: string, who = visitor) => (await who.submit("/find", { q })).headers.get("location") ?? "";
     expect(await paste("two words")).toBe("/find?q=two+words");
+    const far = await visitor.page(await paste("x".repeat(20_000)));
+    expect([far.status, far.html]).toEqual([400, expect.stringContaining("No name has more than 1,024 characters")]);
+    expect((await paste("x".repeat(20_000))).length).toBeLessThan(2000);
     expect(await paste(` curl -H "Bearer ${key.key}" `)).toBe(`/keys/${key.id}`);
     const { html } = await visitor.page(`/keys/${key.id}`);
     expect(html).toContain("What you pasted is this key. It is active.");

@@ -145,7 +145,8 @@ async function destinations(visit: Visit): Promise<Offer[]> {
  */
 export async function findTyped({ admin, form }: Visit): Promise<Answer> {
   const text = form.read("q").trim();
-  if (!keyLike.test(text)) return { to: withQuery("/find", { q: text }) };
+  // Its page says that no name is so long. The server would refuse a far longer address.
+  if (!keyLike.test(text)) return { to: withQuery("/find", { q: text.slice(0, 1025) }) };
   requireSeesKeys(admin);
   const [key] = await identifyKeys(admin, await findKeys(typedIn(text).chunks()));
   if (key === undefined) return { to: "/find", notice: "This looks like a key, and is none that you may see." };
