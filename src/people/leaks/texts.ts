@@ -81,7 +81,8 @@ async function* textsIn(name: string, reader: StreamReader, unpacks: boolean, in
 /** What packs a text, by its first bytes. */
 function kindOf(start: Buffer): string | undefined {
   if (start.subarray(257, 262).toString("latin1") === "ustar" || isOldTar(start)) return "tar";
-  return packed.find(([, magic]) => start.subarray(0, magic.length).equals(magic))?.[0];
+  const first = start.toString("latin1", 0, 16);
+  return Object.keys(packed).find((kind) => packed[kind]?.some((magic) => first.startsWith(magic)));
 }
 
 /** Before POSIX, only the checksum of a header told what it is. */
@@ -93,34 +94,28 @@ function isOldTar(start: Buffer): boolean {
   return sum + 8 * 0x20 === Number.parseInt(told.toString("latin1"), 8);
 }
 
-const packed: readonly (readonly [kind: string, magic: Buffer])[] = [
-  ["gzip", Buffer.from("1f8b08", "hex")],
-  ["zip", Buffer.from("504b0304", "hex")],
-  ["zip", Buffer.from("504b0708", "hex")], // in parts
-  ["xz", Buffer.from("fd377a585a", "hex")],
-  ["zstd", Buffer.from("28b52ffd", "hex")],
-  ...Array.from({ length: 16 }, (_, at) => ["zstd", Buffer.from([0x50 + at, 0x2a, 0x4d, 0x18])] as const), // skippable
-  ["bzip2", Buffer.from("BZh")],
-  ["7z", Buffer.from("377abcaf271c", "hex")],
-  ["lzma", Buffer.from("5d0000", "hex")],
-  ["lzip", Buffer.from("LZIP")],
-  ["lzop", Buffer.from("894c5a4f000d0a1a0a", "hex")],
-  ["lz4", Buffer.from("04224d18", "hex")],
-  ["lz4", Buffer.from("02214c18", "hex")], // of before 1.0
-  ["compress (.Z)", Buffer.from("1f9d", "hex")],
-  ["pack (.z)", Buffer.from("1f1e", "hex")],
-  ["snappy", Buffer.from("ff060000734e61507059", "hex")],
-  ["rar", Buffer.from("526172211a07", "hex")],
-  ["cab", Buffer.from("MSCF\0\0\0\0")],
-  ["squashfs", Buffer.from("hsqs")],
-  ["rpm", Buffer.from("edabeedb", "hex")],
-  ["a pack of git", Buffer.from("PACK\0\0\0")],
-  ["a bundle of git", Buffer.from("# v2 git bundle\n")],
-  ["a bundle of git", Buffer.from("# v3 git bundle\n")],
-  ["zlib", Buffer.from("7801", "hex")],
-  ["zlib", Buffer.from("789c", "hex")],
-  ["zlib", Buffer.from("78da", "hex")],
-];
+const packed: Readonly<Record<string, readonly string[]>> = {
+  gzip: ["\x1f\x8b\x08"],
+  zip: ["PK\x03\x04", "PK\x07\x08"], // the second in parts
+  xz: ["\xfd7zXZ"],
+  zstd: ["\x28\xb5\x2f\xfd", ...Array.from({ length: 16 }, (_, at) => `${String.fromCharCode(0x50 + at)}*M\x18`)], // skippable
+  bzip2: ["BZh"],
+  "7z": ["7z\xbc\xaf\x27\x1c"],
+  lzma: ["\x5d\0\0"],
+  lzip: ["LZIP"],
+  lzop: ["\x89LZO\0\r\n\x1a\n"],
+  lz4: ["\x04\x22M\x18", "\x02\x21L\x18"], // the second before 1.0
+  "compress (.Z)": ["\x1f\x9d"],
+  "pack (.z)": ["\x1f\x1e"],
+  snappy: ["\xff\x06\0\0sNaPpY"],
+  rar: ["Rar!\x1a\x07"],
+  cab: ["MSCF\0\0\0\0"],
+  squashfs: ["hsqs"],
+  rpm: ["\xed\xab\xee\xdb"],
+  "a pack of git": ["PACK\0\0\0"],
+  "a bundle of git": ["# v2 git bundle\n", "# v3 git bundle\n"],
+  zlib: ["\x78\x01", "\x78\x9c", "\x78\xda"],
+};
 
 /** @throws Error if bytes follow that are neither gzip nor the zeros with which a tape or a disk is filled up */
 async function* unpacked(chunks: Chunks): Chunks {
