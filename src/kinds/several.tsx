@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 import type { Environment } from "../core/names.ts";
 import { Refused } from "../core/refused.ts";
+import { carryOut } from "../dashboard/parts/carry-out.ts";
 import type { KindPages } from "../dashboard/parts/kind-pages.ts";
 import { Field } from "../dashboard/parts/parts.tsx";
 import { projectPagePath } from "../dashboard/parts/paths.ts";
@@ -51,7 +52,9 @@ export function severalOf<E extends Entry>(
     { method: "POST", path, rights: rightsOf(deletion), answer: (visit) => several(visit, descriptor, deeds) },
     ...planRoutes(path, deletion),
   ];
-  return { Several, routes };
+  const remove: KindPages["remove"] = (visit, name, environments, to) =>
+    carryOut(visit, deletion, { project: visit.where, names: [name], environments }, to);
+  return { remove, Several, routes };
 }
 
 /** Finds out what would be done with the chosen items that are there, and keeps it. Nothing is written yet. */

@@ -19,6 +19,8 @@ export type KindPages = {
   readonly actions?: Readonly<Record<string, string>>;
   /** A warning beside a name in a list. */
   readonly Note?: typeof Steers;
+  /** Deletes an item from these environments. */
+  remove(visit: Visit, name: string, from: Environment[], to: string): Promise<Done>;
   /** The buttons for items chosen in the grid. The kind's own page `several` answers them. */
   readonly Several?: (place: { readonly where: string; readonly shown: readonly Environment[] }) => VNode;
   /** Whether its page `edit` writes values that are typed in rows of the grid. */
@@ -39,8 +41,6 @@ export type ItemForm<E = unknown> = {
   fields(item: StoredItem<E>, now: number, parts: Parts): ComponentChildren;
   /** Judges what the fields say. Nothing is written yet. */
   change(visit: Visit, name: string, item: StoredItem<E>): ItemChange;
-  /** Deletes an item from these environments. */
-  remove(visit: Visit, name: string, from: Environment[], to: string): Promise<Done>;
 };
 
 export type Parts = ReadonlyMap<Environment, readonly string[]>;

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import { Refused } from "../../core/refused.ts";
-import { Actions, Chips, Table, type TableProps, typedAsItIs } from "./parts.tsx";
+import { Actions, Chips, Filter, Table, type TableProps } from "./parts.tsx";
 import { withQuery } from "./paths.ts";
 import type { Visit } from "./visit.ts";
 
@@ -55,16 +55,7 @@ export function PagedTable<T>(props: PagedProps<T>) {
           {Object.entries(kept).map(([name, value]) => (
             <input type="hidden" name={name} value={value} />
           ))}
-          <label>
-            <span class="unseen">Filter {filter ?? "this list"}</span>
-            <input
-              type="search"
-              name={partName}
-              value={part}
-              placeholder={`Filter ${filter ?? "this list"}`}
-              {...typedAsItIs}
-            />
-          </label>
+          <Filter what={filter ?? "this list"} name={partName} value={part} />
           <button type="submit" class="quiet">
             Filter
           </button>

@@ -369,7 +369,13 @@ export function Table<T>(props: TableProps<T>) {
   const { caption, columns, rows, none, filter, tools, isLong = false, isPart, groupOf } = props;
   const line = (tools || (filter && rows.length > 0)) && (
     <div class="filter">
-      {filter && rows.length > 0 && <Filter what={filter} />}
+      {filter && rows.length > 0 && (
+        <>
+          <Filter what={filter} />
+          <kbd title="The key / goes to the filter">/</kbd>
+          <output class="count" />
+        </>
+      )}
       {tools}
     </div>
   );
@@ -470,17 +476,14 @@ function isNone(cell: ComponentChildren): boolean {
   );
 }
 
-/** A field that filters the table below its line while typing. `/` goes there. It is in no form, so Enter sends nothing. */
-function Filter({ what }: { readonly what: string }) {
+/** A field that filters a list. Its form sends it; or it is in no form, so that Enter sends nothing. */
+export function Filter({ what, ...sent }: { readonly what: string; readonly name?: string; readonly value?: string }) {
+  const own = sent.name === undefined && ({ form: "", "data-filter": true } as const);
   return (
-    <>
-      <label>
-        <span class="unseen">Filter {what}</span>
-        <input type="search" form="" placeholder={`Filter ${what}`} data-filter {...typedAsItIs} />
-      </label>
-      <kbd title="The key / goes to the filter">/</kbd>
-      <output class="count" />
-    </>
+    <label>
+      <span class="unseen">Filter {what}</span>
+      <input type="search" placeholder={`Filter ${what}`} {...sent} {...own} {...typedAsItIs} />
+    </label>
   );
 }
 

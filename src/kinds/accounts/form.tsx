@@ -8,7 +8,7 @@ import { Box, Env, Field, MachinesOnly, Name, ShowTyped } from "../../dashboard/
 import { type Form, inField, type Visit } from "../../dashboard/parts/visit.ts";
 import { displayName } from "../../people/desk/validate.ts";
 import type { AccountEntry } from "./entry.ts";
-import { remove, set } from "./operations.ts";
+import { set } from "./operations.ts";
 import { type Fields, fieldNames, validateAccount } from "./write.ts";
 
 /** How many fields a page has room for, and how many of them it shows at first. */
@@ -37,8 +37,6 @@ export const form: ItemForm<AccountEntry> = {
     </>
   ),
   change,
-  remove: (visit, name, environments, to) =>
-    carryOut(visit, remove, { project: visit.where, names: [name], environments }, to),
 };
 
 /** Where the same is written if somebody says so: where the account is, or everywhere if it is new. */

@@ -12,7 +12,7 @@ import { findProject } from "../../people/desk/projects.ts";
 import { requireSets } from "../../people/editing/open.ts";
 import { setItemsMax } from "../../serve/sets/kind.ts";
 import { dueAtOf, type VariableEntry, variables } from "./entry.ts";
-import { remove, set } from "./operations.ts";
+import { set } from "./operations.ts";
 import { type NewVariable, validateVariables } from "./write.ts";
 
 /** A value for each environment, and a day to rotate them by. */
@@ -56,8 +56,6 @@ export const form: ItemForm<VariableEntry> = {
     </>
   ),
   change,
-  remove: (visit, name, environments, to) =>
-    carryOut(visit, remove, { project: visit.where, names: [name], environments }, to),
 };
 
 /** The day that is there, unless it has come: then a new value needs the next one. */

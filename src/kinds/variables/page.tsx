@@ -46,7 +46,7 @@ export const pages: KindPages = {
   form,
   actions: { Paste: "variables/paste", "Edit as text": "variables/text", Promote: "variables/promote" },
   Note: Steers,
-  Several: several.Several,
+  ...several,
   isEditedInRows: true,
   firstStep: "Paste the text of an .env file, or write one variable.",
   routes: [

@@ -3,7 +3,7 @@
 import { type Remarks, remarkNames } from "../../core/names.ts";
 import { Refused } from "../../core/refused.ts";
 import { joined } from "../../core/words/text.ts";
-import type { ItemChange, ItemForm, StoredItem } from "../../dashboard/parts/kind-pages.ts";
+import type { ItemChange, StoredItem } from "../../dashboard/parts/kind-pages.ts";
 import { Ago, Boxes, Change, Field, Name, NameAgain, NewName } from "../../dashboard/parts/parts.tsx";
 import { projectPagePath } from "../../dashboard/parts/paths.ts";
 import type { Answer } from "../../dashboard/parts/route.ts";
@@ -93,13 +93,13 @@ function RemarkField({ name, text }: { readonly name: keyof Remarks; readonly te
 
 /** Deletes an item. @throws Refused `conflict` if somebody wrote a set since the page was shown */
 export async function remove(visit: Visit): Promise<Answer> {
-  const { kind, form } = formIn(visit);
+  const { kind, pages } = formIn(visit);
   const name = visit.form.read("name");
   const from = visit.form.environments("from");
   if (from.length === 0) {
     throw new Refused("invalid", "No environment is chosen. Nothing was deleted.", { field: "from" });
   }
-  const write = (to: string) => form.remove(visit, name, from, to);
+  const write = (to: string) => pages.remove(visit, name, from, to);
   return made(visit, name, { targets: from, write }, projectPagePath(visit.where, kind));
 }
 
@@ -109,11 +109,11 @@ function made({ form }: Visit, name: string, change: ItemChange, to: string): Pr
   return change.write(to);
 }
 
-function formIn(visit: Visit): { readonly kind: string; readonly form: ItemForm } {
+function formIn(visit: Visit) {
   const kind = requireKind(visit.param("kind"));
-  const form = kindPages[kind]?.form;
-  if (form === undefined) throw new Refused("not_found", "There is no such page.");
-  return { kind, form };
+  const pages = kindPages[kind];
+  if (pages?.form === undefined) throw new Refused("not_found", "There is no such page.");
+  return { kind, pages, form: pages.form };
 }
 
 async function findItem(visit: Visit, kind: string, name: string | undefined): Promise<StoredItem<Entry>> {
