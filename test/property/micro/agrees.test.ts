@@ -18,7 +18,7 @@ const codesToBeSeen = [
 ];
 
 describeBoth("the small Keyhole", (w, dialect) => {
-  const histories = asked || (dialect === "sqlite" ? 60 : 10);
+  const histories = asked || (dialect === "sqlite" ? 120 : 20);
   let stage: Stage;
   beforeAll(async () => {
     if (dialect === "sqlite") await w.run("PRAGMA synchronous = OFF");

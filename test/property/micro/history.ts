@@ -126,9 +126,9 @@ const forwarded = [
   ...["203.0.113.9, 10.0.0.3", "198.51.100.7,203.0.113.10", "2001:db8::1, junk, 10.1.1.1", "fe80::1%eth0", ""],
 ];
 const slugs = ["web", "api", "0", "job-runner"];
-/** One is the end of another one: a list of slugs must not be searched for a part. */
-const newSlugs = [...slugs, "renamed", "runner"];
-const tooMany = numbered("N", 1001);
+const newSlugs = [...slugs, "renamed"];
+const tooManyKeys = `keys=${numbered("N", 1001)}`;
+const tooManyPaths = numbered("path=", 1001).join("&");
 
 /** A random history of one or two organizations, from its beginning to its end. Throws what differs. */
 export class History {
@@ -265,7 +265,8 @@ export class History {
   }
 
   async #rename(project: Project): Promise<void> {
-    const slug = this.#dice.pick(newSlugs);
+    // The end of the old one, too: a list of slugs must not be searched for a part.
+    const slug = this.#dice.chance(0.3) ? project.slug.slice(project.slug.length >> 1) : this.#dice.pick(newSlugs);
     const owner = this.#organizations.find(({ id }) => id === project.organizationId) as Organization;
     if (this.#find(owner, slug)) return;
     await this.#say(`rename ${project.slug} to ${slug}`, () => this.#people.rename(project, slug));
@@ -409,9 +410,9 @@ export class History {
     if (text === undefined || key === undefined || organization === undefined) return;
     const pair = dice.pick(this.#stage.pairs);
     const { slug } = project;
-    const path =
+    const pathOf = (slug: string) =>
       kind === "files" ? `/files?project=${slug}&environment=${one}` : `/projects/${slug}/${kind}?environment=${one}`;
-    const ask = async () => {
+    const ask = async (path = pathOf(slug)) => {
       const headers = { "x-request-id": `${this.#name}-${++this.#requests}`, authorization: `Bearer ${text}` };
       const asked = { method: "GET", path, headers };
       await this.#compare([{ pair, asked, small: asked }]);
@@ -427,10 +428,14 @@ export class History {
       () => this.#writeAccount(project),
       () => this.#writeFile(project),
     ]);
-    this.#log.push(`across ${path}`);
+    this.#log.push(`across ${pathOf(slug)}`);
     for (let n = 0; n < 3; n++) await ask();
+    for (const some of kind === "variables" ? dice.some(["&keys=A", "&prefix=A", "&prefix=AP"]) : []) {
+      await ask(`${pathOf(slug)}${some}`);
+    }
     await change();
     for (let n = 0; n < 2; n++) await ask();
+    if (project.slug !== slug) await ask(pathOf(project.slug));
   }
 
   // What happens to servers and rows.
@@ -667,7 +672,7 @@ export class History {
         "keys=A,API_TOKEN&prefix=API",
         "keys=-&prefix=A",
         "keys=%ff",
-        `keys=${tooMany}`,
+        tooManyKeys,
       ],
     ]);
     const odd = dice.chance(0.05) ? dice.pick(["metdata_only=true", "page=2", "x y=1", "%ff=1", "&", "path=a"]) : "";
@@ -682,7 +687,7 @@ export class History {
       "path=a+b.txt",
       "path=",
       "path=none",
-      dice.chance(0.2) ? tooMany.map((name) => `path=${name}`).join("&") : "",
+      dice.chance(0.2) ? tooManyPaths : "",
     ]);
     const which = dice.pick([
       ...Array(6).fill(""),
