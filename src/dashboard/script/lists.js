@@ -229,13 +229,17 @@ for (const table of every("table", ".long")) {
       field.addEventListener("keydown", ({ key }) => {
         if (key !== "Escape" || fields.some(({ value }) => value !== "")) return;
         for (const one of fields) one.remove();
+        isEdited();
         every("a", "", row)[0].focus();
       });
       cell.append(field);
       return field;
     });
+    isEdited();
     fields[0].focus();
   };
+  // In the style sheet, `:has` would look through all rows after each letter in the filter.
+  const isEdited = () => editing?.classList.toggle("edited", editing.querySelector("textarea") !== null);
   for (const what of ["pointerover", "focusin", "click"]) table.addEventListener(what, offer);
   editing?.addEventListener("submit", () => {
     const here = fieldOf(editing, "here");
