@@ -264,9 +264,7 @@ export class History {
     if (dice.chance(0.6)) await this.#writeFile(project);
   }
 
-  async #rename(project: Project): Promise<void> {
-    // The end of the old one, too: a list of slugs must not be searched for a part.
-    const slug = this.#dice.chance(0.3) ? project.slug.slice(project.slug.length >> 1) : this.#dice.pick(newSlugs);
+  async #rename(project: Project, slug = this.#dice.pick(newSlugs)): Promise<void> {
     const owner = this.#organizations.find(({ id }) => id === project.organizationId) as Organization;
     if (this.#find(owner, slug)) return;
     await this.#say(`rename ${project.slug} to ${slug}`, () => this.#people.rename(project, slug));
@@ -404,8 +402,9 @@ export class History {
       ([, key]) =>
         this.#isLive(key) && key.resources.includes(kind) && (key.from === null || key.from.includes("unix")),
     );
-    const [text, key] =
-      dice.pick(good.filter(([, { organizationId }]) => organizationId === project.organizationId)) ?? [];
+    const own = good.filter(([, { organizationId }]) => organizationId === project.organizationId);
+    const listed = own.filter(([, { projects }]) => projects?.[project.slug] === project.id);
+    const [text, key] = dice.pick(listed.length > 0 && dice.chance(0.5) ? listed : own) ?? [];
     const organization = this.#organizations.find(({ id }) => id === project.organizationId);
     if (text === undefined || key === undefined || organization === undefined) return;
     const pair = dice.pick(this.#stage.pairs);
@@ -423,6 +422,8 @@ export class History {
       () => this.#regrant(key),
       () => this.#say(`plan of ${organization.slug}`, () => this.#people.plan(organization, plan)),
       () => this.#rename(project),
+      // A list of slugs must not be searched for a part.
+      ...Array(key.projects === null ? 0 : 4).fill(() => this.#rename(project, slug.slice(slug.length >> 1))),
       () => this.#say(`rotate ${slug}`, () => this.#people.rotate(project)),
       () => this.#writeVariables(project, one),
       () => this.#writeAccount(project),
@@ -504,9 +505,11 @@ export class History {
     if (small === undefined) return;
     const what = dice.pick(["listing", "sealed", "sealed", "moved", "contents", "missing", "key", "piled"] as const);
     this.#log.push(`damage ${what}: ${at} of ${project.slug}`);
-    const reads = async () => {
-      for (let n = 0; n < 6; n++) await this.#compare([this.#request({ project, kind, one })]);
+    const aim = { project, kind: what === "contents" || what === "piled" ? "files" : kind, one } as const;
+    const reads = async (count = 6) => {
+      for (let n = 0; n < count; n++) await this.#compare([this.#request(aim)]);
     };
+    await reads(3); // what a server remembers must not hide the damage
     if (what === "key") {
       const key = dice.pick(this.#keys);
       const [row] = await w.run("select resources, environments, ranges from api_keys where id = ?", [key.id]);
