@@ -150,6 +150,8 @@ export class History {
   /** Requests that were answered with a tag. */
   #last: Request[] = [];
   #requests = 0;
+  /** Whether reads wait: nobody else asks then, as their tokens are given back. */
+  #isWaiting = false;
 
   constructor(stage: Stage, seed: number, name: string) {
     this.#stage = stage;
@@ -346,7 +348,7 @@ export class History {
     await this.#say(`variables of ${project.slug} in ${one}: ${Object.keys(written)} without ${removed}`, () =>
       this.#people.variables(project, one, written, removed),
     );
-    if (this.#keys.length === 0 || dice.chance(0.8)) return;
+    if (this.#isWaiting || this.#keys.length === 0 || dice.chance(0.8)) return;
     // Again in the same moment: times alone do not tell two values apart.
     const other = Object.fromEntries(Object.keys(written).map((name) => [name, value()]));
     if (Object.keys(other).length === 0) return;
@@ -436,7 +438,7 @@ export class History {
     }
     await change();
     for (let n = 0; n < 2; n++) await ask();
-    if (project.slug !== slug) await ask(pathOf(project.slug));
+    if (project.slug !== slug) for (const path of [pathOf(project.slug), "/projects"]) await ask(path);
   }
 
   // What happens to servers and rows.
@@ -777,7 +779,9 @@ export class History {
     await Promise.all(all.flatMap(({ first, real }) => (first.status === 304 ? [] : real)));
     const waiting = () => this.#stage.pairs.reduce((sum, { real }) => sum + (real.waits as Waits).size, 0);
     await eventually(() => waiting() >= count);
+    this.#isWaiting = true;
     await this.#change();
+    this.#isWaiting = false;
     // Some are told of the change; the time of the others is over then.
     const enough = this.#stage.looks + 4;
     await eventually(() => waiting() === 0 || this.#stage.looks > enough);
