@@ -15,6 +15,7 @@ import { withAdmin } from "./terminal/admin.ts";
 import { answer } from "./terminal/answer.ts";
 import { type CommandGroup, processCommand } from "./terminal/draw.ts";
 import { withEditor } from "./terminal/editor.ts";
+import { toProblem } from "./terminal/failure.ts";
 import { answerFormatted } from "./terminal/formatted.ts";
 import { readLine } from "./terminal/terminal.ts";
 import type { CommandContext } from "./terminal/verb.ts";
@@ -42,7 +43,7 @@ const edit = processCommand({
         const would = await plan(admin);
         const { added, changed, deleted } = would.names;
         if (added.length + changed.length + deleted.length === 0) {
-          return done({ project, environment, added, changed, deleted }, "Nothing was changed.", []);
+          return done({ project, environment, added, changed, deleted }, "Nothing was changed.", would.warnings);
         }
         if (would.deed !== undefined) await requireAsSeen(would, before.seen);
         await ask(would);
@@ -65,12 +66,16 @@ const edit = processCommand({
   },
 });
 
-/** Lets a person go on with a text that is wrong. @throws what is wrong, if they do not */
+/**
+ * Says why a text is refused, and asks whether to edit it again.
+ * @throws the refusal if nobody can be asked; after a no, that nothing was written
+ */
 async function askAgain(context: CommandContext, error: unknown): Promise<void> {
   const { stdin, stderr } = context.terminal;
   const canAsk = stdin.isTTY && stderr.isTTY && !context.json;
-  if (!canAsk || !(error instanceof Problem) || error.code !== "invalid") throw error;
-  context.say(error.message);
+  const { code, message } = toProblem(error, context);
+  if (!canAsk || !["invalid", "bound"].includes(code)) throw error;
+  context.say(message.replace(/\nNothing was written\.$/, ""));
   if (!/^no?$/i.test((await readLine(context.terminal, "Edit it again? [Y/n] ")).trim())) return;
   throw new Problem(exits.usage, "invalid", "Nothing was written.");
 }

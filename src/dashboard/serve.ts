@@ -21,8 +21,8 @@ export type DashboardOptions = {
 
 /**
  * Starts the dashboard on loopback. It stops after an hour without use.
- * @returns what resolves when it has stopped, and whether because of that; a link, in place of the one before, that opens
- *   one session within five minutes; and its origin, such as `http://keyhole-3f9a.localhost:40123`
+ * @returns `origin`, such as `http://keyhole-3f9a.localhost:40123`. `link` makes a link that opens one session within five
+ *   minutes, and ends the link before. `stop` stops it. `stopped` resolves then: `unused` if nobody used it for an hour.
  * @throws Refused `unavailable` if the address cannot be used
  */
 export function startDashboard(installation: Installation, options: DashboardOptions) {

@@ -29,7 +29,7 @@ type More = {
   readonly Fields: NonNullable<KindPages["Several"]>;
 };
 
-/** The fields below the grid in which items are chosen, and the pages to which they lead. */
+/** The deletion of one item; the fields below the grid in which items are chosen; and the pages to which both lead. */
 export function severalOf<E extends Entry>(
   descriptor: KindDescriptor<E>,
   deletion: ReturnType<typeof deletionOf>,

@@ -51,12 +51,30 @@ test.each([
   if (expected === 0) expect(screen).toContain("Imported 2 variables: 1 created, 1 updated, 1 deleted, 1 as before.");
 });
 
-test("a text of var edit that does not parse can be edited again", async () => {
-  const script =
-    'if grep -q wrong "$1"; then sed -i /wrong/d "$1"; echo TWICE=2 >> "$1"; else echo wrong >> "$1"; fi\n';
+test.each([
+  ["does not parse", "PARSED", "WRONG"],
+  ["has a value that is too long", "SHORT", "WRONG=$(head -c 70000 /dev/zero | tr '\\0' x)"],
+])("a text of var edit that %s can be edited again", async (_, name, line) => {
+  const script = `if grep -q ^WRONG "$1"; then sed -i /^WRONG/d "$1"; echo ${name}=2 >> "$1"; else echo "${line}" >> "$1"; fi\n`;
   writeFileSync(join(site.folder, "twice.sh"), script);
   const env = { ...site.env, EDITOR: "sh twice.sh" };
   const screen = startOnTerminal([binary, "var", "edit", "web", "staging"], 80, site.folder, env);
   expect(await screen.answer("Edit it again? [Y/n]", "\r")).toMatchObject({ exitCode: 0 });
-  expect((await site.here(["var", "get", "web", "staging", "TWICE"])).stdout).toBe("2");
+  expect((await site.here(["var", "get", "web", "staging", name])).stdout).toBe("2");
+});
+
+test("var edit says that it leaves out the line of a variable that became one for machines only meanwhile", async () => {
+  await site.json(["var", "set", "web", "staging", "HIDDEN", "--value", "old"]);
+  // The editor is not given Keyhole's settings.
+  const settings = Object.entries(site.env).map(([name, value]) => `export ${name}='${value}'\n`);
+  const mark = `"${binary}" var set web staging HIDDEN --machines-only --value newer`;
+  const script = `sed -i s/HIDDEN=old/HIDDEN=mine/ "$1" && ${mark}\n`;
+  writeFileSync(join(site.folder, "hides.sh"), settings.join("") + script);
+  const env = { ...site.env, EDITOR: "sh hides.sh" };
+  const screen = startOnTerminal([binary, "var", "edit", "web", "staging"], 80, site.folder, env);
+  const { exitCode, screen: said } = await screen.ended;
+  expect(exitCode).toBe(0);
+  expect(said.replace(/\s+/g, " ")).toContain(
+    "HIDDEN is for machines only since you saw it, and stays: its line is left out.",
+  );
 });

@@ -39,7 +39,7 @@ withPrograms(["chromium"], "the search, in Chromium", (chromium) => {
     await site.json(["person", "grant", "warehouse-team", "see", "--project", "billing", "--all-environments"]);
   };
   openDashboard(chromium, site, (opened) => ({ dashboard, page, said } = opened), prepare);
-  // A browser says there what was refused, as one test wants it.
+  // The console also names the addresses that one test has refused on purpose.
   afterAll(() => expect(said.filter((one) => !/x{1025}|no\+such: .* 400 /.test(one))).toEqual([]));
 
   test("says in the accessibility tree what was found, and where it is", async () => {

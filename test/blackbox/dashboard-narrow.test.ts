@@ -123,7 +123,7 @@ withPrograms(["chromium"], "what is seen at once, in Chromium", (chromium) => {
     expect(ends).toEqual([["○ names, everywhere; ● reads, everywhere", true]]);
   });
 
-  test("a row of Access has two lines on a phone, and a row that is edited its fields below each other", async () => {
+  test("a row of Access has two lines on a phone, and a row that is edited has its fields one below the other", async () => {
     for (const width of [390, 320]) {
       await page.setViewport({ width, height: 844 });
       await page.goto(`${dashboard.origin}/p/acme/web/access`);

@@ -263,7 +263,9 @@ withPrograms(["chromium"], "the dashboard's rules, in Chromium", (chromium) => {
       expect([path, await tab.title()]).not.toEqual([path, "stolen"]);
       expect([path, await tab.$$eval("main img, main script", (all) => all.length)]).toEqual([path, 0]);
     }
-    await tab.goto(`${dashboard.origin}/audit?${new URLSearchParams({ actor: hostile, project: hostile })}`);
+    await tab.goto(
+      `${dashboard.origin}/audit?${new URLSearchParams({ person: hostile, item: hostile, project: hostile })}`,
+    );
     expect(await tab.title()).not.toContain("stolen");
     expect(said.filter((line) => !line.includes("status of 4"))).toEqual([]);
     // The policy itself: an attacker who could insert something gains nothing.

@@ -105,7 +105,7 @@ async function picture(page: Page, name: string, title: string): Promise<void> {
     .replace(/\b\d{4}-\d\d-\d\d [\d:]{8} \S+?(?=[\s,.]|$)/g, "TIME")
     .replace(/\b([A-Z][a-z]+day )?\d{4}-\d\d-\d\d\b/g, "DAY")
     .replace(/\b\d\d:\d\d:\d\d\b/g, "TIME")
-    .replace(/(?<=\bDAY UTC\b.*)\s+DAY UTC\b/gs, "") // midnight may be between
+    .replace(/(?<=\bDAY UTC\b.*)\s+DAY UTC\b/gs, "") // around midnight, a page has two days
     .replace(/\b(just now|\d+ minutes? ago)\b/g, "just now")
     .replace(/Hide \(\d+ s\)/g, "Hide (30 s)")
     .replace(/\s+/g, " ");

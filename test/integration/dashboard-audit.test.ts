@@ -170,7 +170,7 @@ describeBoth("the audit", (w) => {
     expect(options.filter(([, , words]) => /[{}|]/.test(words ?? ""))).toEqual([]);
     const chosen = (await visitor.page(`/audit?key=${key.id}&login=ann%40host`)).html;
     expect(chosen).toContain(`Only what <bdi>${key.name}</bdi> did, and what was done to it.`);
-    expect(chosen).toContain('Only what <bdi>ann@host</bdi> did. <a href="/audit?key=');
+    expect(chosen).toContain('Only what the account <bdi>ann@host</bdi> did. <a href="/audit?key=');
     expect(chosen).toContain(`<input type="hidden" name="key" value="${key.id}"/>`);
   });
 

@@ -98,7 +98,7 @@ describeBoth("the history page", (w) => {
     expect((await visitor.page(undoPath(6).replace("to=", "version="))).status).toBe(200);
     const { html } = await visitor.page(`/p/${where}/variables/item?name=TOKEN`);
     const earlier = [...html.matchAll(/<li><span>Version (\d).*?<\/li>/g)].map(([row]) => withoutTags(row).slice(-47));
-    const unmarking = "cannot be put back: now it is for machines only";
+    const unmarking = "cannot be put back: it is for machines only now";
     expect(earlier).toEqual([expect.stringMatching(/^Version 4, .*Put back$/), unmarking, unmarking]);
     expect(await Array.fromAsync([2, 3, 4], (to) => status(`${undoPath(to)}&name=TOKEN`))).toEqual([409, 409, 200]);
   });
@@ -111,7 +111,7 @@ describeBoth("the history page", (w) => {
     expect(await newest()).toContain("deleted: TOKEN");
     expect(await newest()).not.toContain("Undo this change");
     const { html } = await visitor.page(`/p/${where}/history?environment=production`);
-    expect(html).toContain(`${where} does not use production any more, so nothing is put back there.`);
+    expect(html).toContain(`${where} does not use production, so nothing is put back there.`);
     expect(html).not.toContain("Go back to version");
   });
   test("cuts long lists of names, and counts the rest, which can be opened, as does what would be undone", async () => {

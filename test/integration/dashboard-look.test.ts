@@ -393,7 +393,7 @@ describeBoth("the page of a person", (w) => {
     for (const unknown of [`${slug}/api`, "How their rights changed", "Signs in as"])
       expect(html).not.toContain(unknown);
     expect((await visitorAs(lead).page(`/p/${where}/access`)).html).toContain(`href="/persons/${name}"`);
-    const said = ["To see its value in staging takes the right reveal.", "<noscript>To reveal or copy its value"];
+    const said = ["You need the right reveal to see its value in staging.", "<noscript>You need JavaScript to"];
     const saysOf = async (one: string) => {
       const { html } = await visitorAs(one).page(`/p/${where}/variables/item?name=SEEN`);
       return said.map((words) => html.includes(words));

@@ -6,10 +6,13 @@
 import { expect, test } from "bun:test";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { rowOf } from "../../src/cli/terminal/draw.ts";
+import { edited } from "../../src/kinds/variables/operations.ts";
 import { revealVariables } from "../../src/kinds/variables/reveal.ts";
 import { buildProgram } from "../../src/main.ts";
+import type { AdminContext } from "../../src/people/desk/context.ts";
 import type { Operation, Planned } from "../../src/people/desk/operation.ts";
 import type { Organization } from "../../src/people/desk/organizations.ts";
+import { applying } from "../../src/people/desk/plan.ts";
 import { revokeKey } from "../../src/people/keys/keys.ts";
 import { addPerson } from "../../src/people/persons/persons.ts";
 import { createOrganization } from "../../src/people/projects/organizations.ts";
@@ -241,9 +244,17 @@ describeBoth("what was shown of one project", (w) => {
       plan: await planRollback(w.admin, { where, environment: "staging", kind: "variables" }, 1),
     }));
     const { seen } = begun.seen;
-    const entries = [{ name: "A", value: "edited" }];
+    const given = {
+      project: where,
+      environment: "staging",
+      text: "A=edited\n",
+      base: seen["version.staging"],
+      literal: undefined,
+      allowEmpty: undefined,
+    } as const;
+    const plan = (admin: AdminContext) => edited.plan(admin, given, { env: {}, report: () => {} });
     const refused = { kind: "conflict", message: expect.stringContaining(otherProject) };
-    await expect(setVariables(w.admin, where, "staging", entries, { seen })).rejects.toMatchObject(refused);
+    await expect(applying(w.admin, plan, seen)).rejects.toMatchObject(refused);
     await expect(
       rollBack(w.admin, { where, environment: "staging", kind: "variables" }, begun.plan),
     ).rejects.toMatchObject(refused);

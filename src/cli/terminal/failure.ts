@@ -10,7 +10,8 @@ import type { CommandContext } from "./verb.ts";
 export function toProblem(error: unknown, { person }: Pick<CommandContext, "person">): Problem {
   if (error instanceof Problem && !(person !== undefined && error.code === "invalid_configuration")) return error;
   const { code, message } = failureFor(person === undefined ? "operator" : "person", error);
-  return new Problem(failures[code][0], code, message, { cause: error });
+  const [exitCode] = failures[code];
+  return new Problem(exitCode, code, message, { cause: error });
 }
 
 /** Writes the error to stderr: `keyhole: …` for people, `{"error","code","requestId"}` with `--json`. */

@@ -12,14 +12,15 @@ export class Unfit extends Error {
 }
 
 /**
- * A parser of a whole number.
- * @param or - what else it takes, or what takes more
+ * A parser of whole numbers.
+ * @param more - ends the sentence, such as `, or unlimited`
  */
-export function wholeNumber(min: number, max: number, or = "") {
+export function wholeNumber(min: number, max: number, more = "") {
   return (text: string): number => {
     if (/^[1-9]\d{0,8}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text);
-    throw new Unfit(`takes a whole number ${max < Infinity ? `from ${min} to ${max}` : `of at least ${min}`}${or}.`);
+    throw new Unfit(`takes a whole number ${max < Infinity ? `from ${min} to ${max}` : `of at least ${min}`}${more}.`);
   };
 }
 
+/** A whole number of at least 1, of at most nine digits. */
 export const parseCount = wholeNumber(1, Infinity);

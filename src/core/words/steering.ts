@@ -7,7 +7,7 @@ export function isSteering(name: string, system: NodeJS.Platform = process.platf
 }
 
 /**
- * The programs that act on a name, with the page that says so; `*` is any text. docs/fetch.md says what is left out:
+ * Names that programs act on, below the page that says so; `*` is any text. docs/fetch.md says what is left out:
  * names that many people store on purpose, and names that only one program's own start script reads.
  */
 export const steeringNames: readonly string[] = [

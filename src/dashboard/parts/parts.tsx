@@ -432,8 +432,8 @@ const lazyRows = 50;
 type RowGroup<T> = { readonly group: string | undefined; readonly count: number; readonly rows: T[] };
 
 /**
- * Groups have three rows and more, and a 200th of all: browsers take long to lay out thousands of groups. Of a few rows,
- * or if all are of one group, there are none.
+ * A group has at least three rows, and at least a 200th of all: browsers take long to lay out thousands of groups. A short
+ * table, or one whose rows are all of one group, has none.
  */
 function bodiesOf<T>(rows: readonly T[], size: number, groupOf: (row: T) => string | undefined = () => undefined) {
   const sizes = Map.groupBy(rows, groupOf);
@@ -476,13 +476,22 @@ function isNone(cell: ComponentChildren): boolean {
   );
 }
 
-/** A field that filters a list. Its form sends it; or it is in no form, so that Enter sends nothing. */
-export function Filter({ what, ...sent }: { readonly what: string; readonly name?: string; readonly value?: string }) {
-  const own = sent.name === undefined && ({ form: "", "data-filter": true } as const);
+/** A field that filters a list. If it has a name, its form sends it. If not, it is in no form, and Enter sends nothing. */
+export function Filter(props: { readonly what: string; readonly name?: string; readonly value?: string }) {
+  const { what, name, value } = props;
+  const isLone = name === undefined || undefined;
   return (
     <label>
       <span class="unseen">Filter {what}</span>
-      <input type="search" placeholder={`Filter ${what}`} {...sent} {...own} {...typedAsItIs} />
+      <input
+        type="search"
+        placeholder={`Filter ${what}`}
+        name={name}
+        value={value}
+        form={isLone && ""}
+        data-filter={isLone}
+        {...typedAsItIs}
+      />
     </label>
   );
 }

@@ -57,7 +57,7 @@ for (const [at, field] of every("input", "[data-filter]").entries()) {
     }
     count.textContent = field.value === "" ? "" : `${all} of ${names.size}`;
     everywhere.hidden = all > 0 || !searchField || isKey(field.value);
-    everywhere.href = `/find?q=${encodeURIComponent(field.value)}`;
+    everywhere.href = `/find?q=${encodeURIComponent(field.value.slice(0, 1025).toWellFormed())}`;
     everywhere.textContent = `Find ${field.value} everywhere`;
   };
   const typed = () => {
@@ -229,17 +229,17 @@ for (const table of every("table", ".long")) {
       field.addEventListener("keydown", ({ key }) => {
         if (key !== "Escape" || fields.some(({ value }) => value !== "")) return;
         for (const one of fields) one.remove();
-        isEdited();
+        markEdited();
         every("a", "", row)[0].focus();
       });
       cell.append(field);
       return field;
     });
-    isEdited();
+    markEdited();
     fields[0].focus();
   };
-  // In the style sheet, `:has` would look through all rows after each letter in the filter.
-  const isEdited = () => editing?.classList.toggle("edited", editing.querySelector("textarea") !== null);
+  // A class, because `:has` in the style sheet would look through all rows after each letter in the filter.
+  const markEdited = () => editing?.classList.toggle("edited", editing.querySelector("textarea") !== null);
   for (const what of ["pointerover", "focusin", "click"]) table.addEventListener(what, offer);
   editing?.addEventListener("submit", () => {
     const here = fieldOf(editing, "here");

@@ -129,7 +129,7 @@ function keptInAddress(name) {
     history.replaceState(history.state, "", url);
   };
   const keep = (/** @type {string} */ value) => {
-    // The server refuses an address of 16 KiB.
+    // Kept short: the server refuses an address of 16 KiB.
     next = isKey(value) || encodeURIComponent(value.toWellFormed()).length > 4000 ? "" : value;
     clearTimeout(timer);
     timer = setTimeout(now, 300);
@@ -193,7 +193,7 @@ for (const field of every("input", "[type=datetime-local]")) {
   const shown = asTyped(utc, utc.getTimezoneOffset());
   field.value = shown;
   for (const label of field.labels ?? []) label.textContent = (label.textContent ?? "").replace(" (UTC)", "");
-  // When summer time ends, an hour comes twice: a field that nobody changed stays the moment that it was.
+  // When summer time ends, an hour comes twice. A field that nobody changed keeps its moment.
   const typed = () => (field.value === shown ? given : asTyped(new Date(field.value)));
   field.form?.addEventListener("formdata", ({ formData }) => formData.set(field.name, typed()));
 }

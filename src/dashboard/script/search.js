@@ -89,7 +89,7 @@ async function offer() {
  */
 async function offersFor(q) {
   if (isKey(q)) return { said: "A key: press Enter to be told whose it is." };
-  // One letter more than a name may have. The server would refuse a far longer address.
+  // One letter more than a name may have is enough for the refusal. The server would refuse a far longer address.
   const asked = new URLSearchParams({ q: q.slice(0, 1025), page: location.pathname });
   const answer = fetch(`/find/offers?${asked}`, { headers: { accept: "application/json" } });
   return answer.then((found) => found.json()).catch(() => ({ error: unanswered() }));

@@ -146,7 +146,7 @@ export async function edit(visit: Visit): Promise<Done> {
   const targets = [...each.keys()];
   if (targets.length === 0) throw new Refused("invalid", "No field has a value. Nothing was changed.");
   form.requireAgain(where, targets);
-  // The browser goes there, so it must be no longer than an address may be. The script keeps less.
+  // Cut, so that the next address is not one that the server refuses. The script keeps less.
   const query = new URLSearchParams(form.find("here")?.slice(0, 12_000));
   const { filter = "", sort = "", only = "", folded = "" } = Object.fromEntries(query);
   const to = projectPagePath(where, variables.kind, { only, filter, sort, folded });

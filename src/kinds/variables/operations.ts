@@ -449,7 +449,10 @@ export const importAll = operation({
   },
 });
 
-/** Writes what a person changed in the text of an environment. Untouched lines write nothing. */
+/**
+ * Writes what a person changed in the text of an environment, for `var edit` and the page Edit as text. Untouched lines
+ * write nothing.
+ */
 export const edited = operation({
   path: "var edit",
   about: "Write what was changed in the text of an environment, and delete what was removed from it.",
@@ -522,13 +525,13 @@ function deletions(names: readonly string[]): string {
 const namesMax = 20;
 
 /** @throws Problem that lists everything that is wrong with the text, and says what was not done */
-async function readText(name: string, text: string, format: ImportFormat, isLiteral: IsLiteral, done = "imported") {
+async function readText(name: string, text: string, format: ImportFormat, isLiteral: IsLiteral, deed = "imported") {
   const { parseImport } = await import("./import-text.ts"); // with a parser that no other operation needs
   const { variables, warnings, problems } = parseImport(format, text, isLiteral);
   const at = name === "" ? "" : `${name}: `;
   if (problems.length === 0) return { variables, warnings: warnings.map((warning) => `${at}${warning}`) };
   const lines = problems.map((problem) => `${at}${problem}\n`).join("");
-  throw new Problem(exits.usage, "invalid", `${lines}Nothing was ${done}.`);
+  throw new Problem(exits.usage, "invalid", `${lines}Nothing was ${deed}.`);
 }
 
 /** `var edit` and `var export` are in `cli/variables.ts`. */

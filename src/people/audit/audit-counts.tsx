@@ -126,9 +126,7 @@ function columnsOf(rows: readonly Doings[], { typed, keys, now }: Omit<ShownCoun
   return {
     Who: whoOf(rows, keys),
     Where: (row) => <Where {...row} />,
-    Names: ({ names }) => (
-      <Names items={names.map((name) => keys.get(name) ?? name)} looked={typed["name"] ?? typed["item"]} />
-    ),
+    Names: ({ names }) => <Names items={names.map((name) => keys.get(name) ?? name)} looked={typed["name"]} />,
     Times: ({ count, actor, project, organization, environment }) => {
       const isLogin = actor.type === "person" && actor.from === "os";
       const who = actor.type === "person" ? { [isLogin ? "login" : "person"]: actor.name } : { key: actor.id };

@@ -68,7 +68,7 @@ export type AuditFilter = {
   readonly actor?: string | undefined;
   /** A person by the name in the roster: not an account of the machine with this name. */
   readonly person?: string | undefined;
-  /** An account of a machine, whole: no person or key with this name. */
+  /** An account of a machine by its whole name: not a person of the roster, and not a key, with this name. */
   readonly login?: string | undefined;
   /** From this moment on. Epoch milliseconds. */
   readonly sinceAt?: number | undefined;

@@ -105,7 +105,7 @@ export async function auditPage(visit: Visit): Promise<Answer> {
           <h2 class="unseen">Entries</h2>
           <Table
             caption="Entries, newest first"
-            columns={columnsOf(found.entries, keys, typed.name ?? typed.item)}
+            columns={columnsOf(found.entries, keys, typed.name)}
             rows={found.entries}
             none={found.none}
             isPart
@@ -156,8 +156,9 @@ async function newest(visit: Visit, typed: Typed) {
   const asked = filterOf(visit, typed);
   const before = visit.query("before") === undefined ? undefined : visit.number("before");
   const filter = before === undefined ? asked : { ...asked, beforeAt: Math.min(before, asked.beforeAt ?? before) };
-  const { nameOrActor: name, wholeName: looked = name } = asked;
-  const isCounted = looked === undefined ? undefined : namesWith(looked);
+  const { nameOrActor: name, wholeName: item } = asked;
+  const isItem = item === undefined ? undefined : (one: string) => one === item;
+  const isCounted = name === undefined ? isItem : namesWith(name);
   const counts = before === undefined ? new AuditCounts(spanOf(admin.now(), asked), isCounted) : undefined;
   const named = name === undefined ? undefined : new NamesFound(name);
   const entries: AuditRecord[] = [];
@@ -296,12 +297,14 @@ function FilterForm(props: {
         {exactFields.map((field) => {
           const asked = typed[field];
           if (asked === undefined) return null;
-          // Only a key that this person may see gets so far.
+          // `keys` is empty if the filter was refused: it may have the id of a key that this person may not see.
           const who = <Word>{(field === "key" && keys.get(asked)) || asked}</Word>;
           return (
             <p>
               <input type="hidden" name={field} value={asked} />
-              {field === "item" ? ["Only what names ", who] : ["Only what ", who, " did"]}
+              {field === "item"
+                ? ["Only entries that name ", who]
+                : ["Only what ", field === "login" && "the account ", who, " did"]}
               {field === "key" && ", and what was done to it"}.{" "}
               <a href={withQuery("/audit", { ...typed, [field]: undefined })}>
                 {field === "item" ? "Everything" : "Everybody"}

@@ -9,7 +9,7 @@ import { databaseFailures } from "../../store/failures.ts";
  * happened and whom to ask.
  */
 
-/** What kind of failure it is, with a command's exit code, and a page's status and title. A Refused's kind is its name. */
+/** Each kind of failure, with a command's exit code, and a page's status and title. The kind of a Refused is its key. */
 export const failures = {
   invalid: [exits.usage, 400, "Not valid"],
   ambiguous: [exits.usage, 400, "Ambiguous"],

@@ -131,7 +131,10 @@ export function typed(source: ReadWords, flags = "", help = ""): Input<ReadInput
   return { flags, help, source: { ...source, isTyped: true } };
 }
 
-/** What only a form of the dashboard gives, such as a value for each environment: a command has no word for it. */
+/**
+ * What a command line has no word for. A form gives it, such as a value for each environment, or a command that calls the
+ * operation itself.
+ */
 export function formOnly<T>(): Input<T | undefined> {
   return { flags: "", help: "" };
 }

@@ -65,7 +65,8 @@ export async function listItemHistory(admin: AdminContext, set: SetAt, name: str
 }
 
 /**
- * The names of each version that have been for machines only since then. A write that took the mark away is refused.
+ * For each version, the names that people could read in it and that are for machines only now. Going back to it would
+ * take that mark away, which is refused.
  * @param versions - newest first; of one item, those that wrote it
  */
 export async function findMarkedSince(

@@ -85,10 +85,10 @@ export async function historyPage(visit: Visit): Promise<Answer> {
       <Warnings items={warnings} />
       {!isUsed && (
         <p class="quiet">
-          {where} does not use {environment} any more, so nothing is put back there.
+          {where} does not use {environment}, so nothing is put back there.
         </p>
       )}
-      {versions.length === 0 && (
+      {versions.length === 0 && isUsed && (
         <Empty>
           Nobody has written the {kind} of {where} in {environment} yet. What people write is listed here, and can be
           undone.

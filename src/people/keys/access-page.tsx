@@ -99,7 +99,7 @@ function personColumns(all: readonly PersonAccess[], shown: readonly Environment
   };
 }
 
-/** On a phone, a row's cells in one line. */
+/** On a phone, this line stands in place of the other cells of the row. */
 function Brief({ children }: { readonly children: ComponentChildren }) {
   return <small class="brief">{children}</small>;
 }
@@ -121,13 +121,16 @@ function columnsOf(all: readonly KeyAccess[], shown: readonly Environment[], now
     },
     all,
   );
-  const brief = (key: KeyAccess) => (
-    <Brief>
-      {getsOf(key, valuesOf(key))}
-      <InEnvironments among={shown.filter((one) => key.environments?.includes(one) !== false)} />
-      {key.status !== "active" && ` · ${key.status}`}
-      {key.expiresAt !== null && [" · ends ", <Ago at={key.expiresAt} now={now} />]}
-    </Brief>
-  );
+  const brief = (key: KeyAccess) => {
+    const gets = getsOf(key, valuesOf(key));
+    const among = shown.filter((one) => key.environments?.includes(one) !== false);
+    return (
+      <Brief>
+        {gets && [gets, <InEnvironments among={among} />]}
+        {key.status !== "active" && ` · ${key.status}`}
+        {key.expiresAt !== null && [" · ends ", <Ago at={key.expiresAt} now={now} />]}
+      </Brief>
+    );
+  };
   return { ...columns, Name: (key) => [columns["Name"]?.(key), brief(key)] };
 }

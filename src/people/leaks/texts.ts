@@ -94,17 +94,18 @@ function isOldTar(start: Buffer): boolean {
   return sum + 8 * 0x20 === Number.parseInt(told.toString("latin1"), 8);
 }
 
+/** The first bytes of each kind, as Latin-1. */
 const packed: Readonly<Record<string, readonly string[]>> = {
   gzip: ["\x1f\x8b\x08"],
-  zip: ["PK\x03\x04", "PK\x07\x08"], // the second in parts
+  zip: ["PK\x03\x04", "PK\x07\x08"], // the second: an archive in parts
   xz: ["\xfd7zXZ"],
-  zstd: ["\x28\xb5\x2f\xfd", ...Array.from({ length: 16 }, (_, at) => `${String.fromCharCode(0x50 + at)}*M\x18`)], // skippable
+  zstd: ["\x28\xb5\x2f\xfd", ...Array.from({ length: 16 }, (_, at) => `${String.fromCharCode(0x50 + at)}*M\x18`)], // the others: skippable frames
   bzip2: ["BZh"],
   "7z": ["7z\xbc\xaf\x27\x1c"],
   lzma: ["\x5d\0\0"],
   lzip: ["LZIP"],
   lzop: ["\x89LZO\0\r\n\x1a\n"],
-  lz4: ["\x04\x22M\x18", "\x02\x21L\x18"], // the second before 1.0
+  lz4: ["\x04\x22M\x18", "\x02\x21L\x18"], // the second: before 1.0
   "compress (.Z)": ["\x1f\x9d"],
   "pack (.z)": ["\x1f\x1e"],
   snappy: ["\xff\x06\0\0sNaPpY"],

@@ -278,8 +278,8 @@ export async function ownRights(admin: AdminContext): Promise<OwnRights> {
 }
 
 /**
- * Rights that end soon, soonest first, in places the caller may see: those of one person in one place that end together,
- * as a list of keys shows them.
+ * Rights that end soon, soonest first, in places the caller may see. Each row has the rights of one person in one place
+ * that end together, in the form of a list of keys.
  */
 export async function listEndingRights(admin: AdminContext, withinMs: number) {
   const { persons, at } = await readPersons(admin);

@@ -85,7 +85,7 @@ const inOrder: Readonly<Record<string, readonly string[]>> = { rights: everyRigh
 
 /**
  * A line for each group of rights.
- * @param all - without a place if the page is that of one
+ * @param all - a place of "" is not named, because the page is about it
  * @param name - of the person whose page it is on, which is not said again
  * @param linked - paths of projects whose pages are there
  */
@@ -102,6 +102,7 @@ export function rightsLines(all: readonly Alike[], name: string, linked: readonl
   ));
 }
 
+/** In which environments: " in staging", or ", everywhere". */
 export function InEnvironments({ among }: { readonly among: readonly Environment[] }) {
   return <>{among.length < environments.length ? [" in ", <Envs values={among} />] : ", everywhere"}</>;
 }

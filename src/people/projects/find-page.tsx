@@ -145,7 +145,7 @@ async function destinations(visit: Visit): Promise<Offer[]> {
  */
 export async function findTyped({ admin, form }: Visit): Promise<Answer> {
   const text = form.read("q").trim();
-  // Its page says that no name is so long. The server would refuse a far longer address.
+  // Cut, because the server refuses a long address. The page says that no name is so long.
   if (!keyLike.test(text)) return { to: withQuery("/find", { q: text.slice(0, 1025) }) };
   requireSeesKeys(admin);
   const [key] = await identifyKeys(admin, await findKeys(typedIn(text).chunks()));

@@ -90,8 +90,8 @@ export async function itemPage(visit: Visit): Promise<Answer> {
           ),
       )}
       {seen.length < environments.length && <p class="quiet">You may see {joined(seen)} alone.</p>}
-      {unseen.length > 0 && <p class="quiet">To see its value in {joined(unseen)} takes the right reveal.</p>}
-      {shared.revealed.length > 0 && <noscript>To reveal or copy its value takes JavaScript.</noscript>}
+      {unseen.length > 0 && <p class="quiet">You need the right reveal to see its value in {joined(unseen)}.</p>}
+      {shared.revealed.length > 0 && <noscript>You need JavaScript to reveal or copy its value.</noscript>}
       <div class="values">
         {cards.map((card) => (
           <Value {...card} />
@@ -127,20 +127,20 @@ type ItemPlace = {
   readonly written: readonly Environment[];
 };
 
-/** Its versions, and those in which people could read it while now no person may. */
+/** Its versions. `unmarked`: if it is for machines only now, those in which people could read it. */
 async function historyOf({ admin }: Visit, set: SetAt, name: string, found: ComparedItem | undefined) {
   const history = await listItemHistory(admin, set, name);
-  if (!found?.isMachinesOnly) return { ...history, readable: [] };
+  if (!found?.isMachinesOnly) return { ...history, unmarked: [] };
   const { versions, earlier } = history;
   const before = earlier === undefined ? [] : [{ version: earlier, added: [], changed: [], deleted: [] }];
   const marked = await findMarkedSince(admin, set, [...versions.slice(0, earlierMax + 1), ...before]);
-  return { ...history, readable: [...marked].flatMap(([version, names]) => (names.includes(name) ? [version] : [])) };
+  return { ...history, unmarked: [...marked].flatMap(([version, names]) => (names.includes(name) ? [version] : [])) };
 }
 
 /** What there is to know of an item in one environment. */
 type ItemCard = ItemPlace & {
   readonly found: ComparedItem | undefined;
-  readonly history: ItemHistory & { readonly readable: readonly number[] };
+  readonly history: ItemHistory & { readonly unmarked: readonly number[] };
   readonly gets: (what: Gets, machinesOnly?: true) => readonly ComponentChildren[];
   /** Undefined in an environment whose reads this person may not know. */
   readonly reads: readonly ComponentChildren[] | undefined;
@@ -239,7 +239,7 @@ function earlierOf({ versions, earlier }: ItemHistory, isThere: boolean) {
   return earlier === undefined ? older : [...older, { version: earlier, at: null, by: null, isDeleted: false }];
 }
 
-/** Earlier values, each of which can be shown and put back. */
+/** Earlier values. Each can be shown and put back, unless the item is for machines only now. */
 function Earlier(props: ItemCard & { readonly rows: readonly EarlierValue[] }) {
   const { found, environment, revealed, written, now, rows } = props;
   return (
@@ -268,8 +268,8 @@ function Earlier(props: ItemCard & { readonly rows: readonly EarlierValue[] }) {
 }
 
 function PutBack({ where, kind, name, environment, history, version }: ItemCard & { readonly version: number }) {
-  if (history.readable.includes(version))
-    return <span class="quiet">cannot be put back: now it is for machines only</span>;
+  if (history.unmarked.includes(version))
+    return <span class="quiet">cannot be put back: it is for machines only now</span>;
   return (
     <a
       href={projectPagePath(where, "undo", { kind, environment, to: version, name })}

@@ -38,7 +38,7 @@ export class Waits {
   /**
    * @param findEnd - where the commands' lane ends: another text for another end
    * @param nowMs - monotonic
-   * @param lookEveryMs - how often it is asked for while somebody waits
+   * @param lookEveryMs - how often the end is asked for while somebody waits
    */
   constructor(findEnd: () => Promise<string>, nowMs: () => number = () => performance.now(), lookEveryMs = 1000) {
     this.#findEnd = findEnd;
@@ -120,7 +120,7 @@ export class Waits {
     signal.removeEventListener("abort", wake);
   }
 
-  /** Looks while somebody waits. */
+  /** Asks for the end while somebody waits. */
   async #look(): Promise<void> {
     this.#isLooking = true;
     for (;;) {
@@ -173,7 +173,7 @@ const last = new Deadline(1700, () => tooLate);
 
 const ofKeyMax = 64;
 const waitsMax = 10_000;
-/** With the second of a look, it makes ten. */
+/** With the second between two looks of a server, it makes ten. */
 const judgedMsMax = 9000;
 const stepSize = 64;
 const stepMs = 5;

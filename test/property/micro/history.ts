@@ -56,7 +56,7 @@ export class Stage {
   /** How many answers there were of each code. */
   readonly seen: Map<string, number> = new Map();
   count = 0;
-  /** How often it was looked for changes, and how far the clock of those who wait is ahead. */
+  /** How often servers looked for changes, and by how many ms the clock of reads that wait is ahead. */
   looks = 0;
   waitedMs = 0;
 
@@ -85,7 +85,7 @@ export class Stage {
     else this.pairs.push(started);
   }
 
-  /** Nobody asks for what a history has left, and all buckets are full again. */
+  /** Forgets what a history has left, and fills all buckets. */
   forget(): void {
     const { organizations, projects, keys, jobs, record } = this.store;
     for (const map of [organizations, projects, keys, jobs]) map.clear();
@@ -150,7 +150,7 @@ export class History {
   /** Requests that were answered with a tag. */
   #last: Request[] = [];
   #requests = 0;
-  /** Whether reads wait: nobody else asks then, as their tokens are given back. */
+  /** Whether reads wait. Nobody else asks then, because each wait gives its token back. */
   #isWaiting = false;
 
   constructor(stage: Stage, seed: number, name: string) {
@@ -327,7 +327,7 @@ export class History {
   async #regrant(key: Key): Promise<void> {
     const dice = this.#dice;
     const now = Date.now();
-    this.#stage.clock.nowMs = now; // what has ended by the one clock has by the other
+    this.#stage.clock.nowMs = now; // a key that has ended for the one has ended for the other
     const change = dice.pick([
       { environments: atLeastOne(dice, environments, 0.6) },
       { expiresAt: dice.pick([null, now - 1, now - 1000, now + 3_600_000]) },
@@ -394,7 +394,7 @@ export class History {
     return work();
   }
 
-  /** The same read of values before and after a change that concerns it, and nothing else of its server between. */
+  /** The same read of values before and after a change that concerns it. Its server hears of nothing else between. */
   async #readAcross(): Promise<void> {
     const dice = this.#dice;
     const project = dice.pick(this.#projects);
@@ -424,7 +424,7 @@ export class History {
       () => this.#regrant(key),
       () => this.#say(`plan of ${organization.slug}`, () => this.#people.plan(organization, plan)),
       () => this.#rename(project),
-      // A list of slugs must not be searched for a part.
+      // A slug that is a part of a listed one is not listed.
       ...Array(key.projects === null ? 0 : 4).fill(() => this.#rename(project, slug.slice(slug.length >> 1))),
       () => this.#say(`rotate ${slug}`, () => this.#people.rotate(project)),
       () => this.#writeVariables(project, one),
@@ -782,7 +782,7 @@ export class History {
     this.#isWaiting = true;
     await this.#change();
     this.#isWaiting = false;
-    // Some are told of the change; the time of the others is over then.
+    // Some are told of the change. The time of the others ends now.
     const enough = this.#stage.looks + 4;
     await eventually(() => waiting() === 0 || this.#stage.looks > enough);
     this.#stage.waitedMs += 70_000;
@@ -889,7 +889,7 @@ export class History {
     const { store, pairs } = this.#stage;
     const slugs = this.#organizations.map(({ slug }) => slug);
     const own = store.record.filter(({ organization }) => slugs.includes(organization));
-    // Alarms are written after the answer.
+    // Alarms are written after the answer. One that never comes is a difference, not a test that hangs.
     const giveUpAt = performance.now() + 5000;
     const found = await eventually(async () => {
       for (const { real } of pairs) await real.gate.alarms.flush();

@@ -11,8 +11,8 @@ import { isWellFormedKey } from "../../../src/serve/access/api-key.ts";
  * everything that the API does. Random histories hold the server to it (`agrees.test.ts`).
  *
  * Read `Server.#judge`: its lines are the gates in their order. The small Keyhole takes from `src` the names of the
- * environments, the spelling of a key and the layout of dotenv text, which have tests of their own. Who writes what it
- * reads is in `people.ts`.
+ * environments, the spelling of a key and the layout of dotenv text, which have tests of their own, and `attempt`.
+ * `people.ts` writes what it reads.
  */
 
 // What is stored.
@@ -167,7 +167,7 @@ type Endpoint = readonly [
   parameters: Parameters,
 ];
 type Parameters = Readonly<Record<string, readonly string[] | null>>;
-/** What the gates after the key found out. */
+/** What the gates after the key found out, and the store. */
 type Read = { store: Store; question: Question; project: Project; action: string; reach: readonly Environment[] };
 type Found = {
   metadata: unknown; // the body without values
@@ -177,10 +177,10 @@ type Found = {
 };
 
 const format = ["json", "env"];
-const place = { project: null, environment: environments };
+const ofProject = { project: null, environment: environments };
 const ofVariables = { environment: environments, keys: null, prefix: null, metadata_only: ["true", "false"], format };
 const ofAccounts = { environment: environments, metadata_only: ["true", "false"] };
-const ofFiles = { ...place, metadataOnly: ["true", "1", "false", "0"], path: null };
+const ofFiles = { ...ofProject, metadataOnly: ["true", "1", "false", "0"], path: null };
 const endpoints: readonly Endpoint[] = [
   [/^\/organization$/, null, null, "metadata", "", null, {}],
   [/^\/projects$/, "rest_api", "projects", "metadata", "", null, {}],
@@ -188,7 +188,7 @@ const endpoints: readonly Endpoint[] = [
   [/^\/projects\/([^/]+)\/variables$/, "rest_api", "variables", "value", "variables.read", findVariables, ofVariables],
   [/^\/projects\/([^/]+)\/accounts$/, "rest_api", "accounts", "value", "accounts.read", findAccounts, ofAccounts],
   [/^\/files$/, "rest_api", "files", "content", "file.read", findFiles, ofFiles],
-  [/^\/secrets$/, "ci_action", null, "value", "secrets.read", findVariables, { ...place, format }],
+  [/^\/secrets$/, "ci_action", null, "value", "secrets.read", findVariables, { ...ofProject, format }],
 ];
 
 /** A process that serves the store. */
@@ -459,7 +459,7 @@ function questionOf(parameters: Parameters, slug: string, rawQuery: string) {
   for (const [name, allowed] of Object.entries(parameters)) {
     const [value] = given.get(name) ?? [];
     if (value === undefined) {
-      if ("project" in parameters && name in place) throw invalid(name, "is required");
+      if ("project" in parameters && name in ofProject) throw invalid(name, "is required");
     } else if (allowed && !allowed.includes(value)) throw invalid(name, `must be one of ${allowed.join(", ")}`);
     else if (given.get(name)?.includes("")) throw invalid(name, "is empty");
   }
