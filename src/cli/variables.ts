@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { listNames, type NamedValue } from "../core/formats/dotenv.ts";
 import { dataFormats, type Format, formats, renderForGithub, renderPulled } from "../core/formats/format.ts";
-import { exits, Problem } from "../core/problem.ts";
+import { Problem } from "../core/problem.ts";
 import { decodeText } from "../core/words/text.ts";
 import { textOf } from "../kinds/variables/edit.ts";
 import { nameWarnings } from "../kinds/variables/env-file.ts";
@@ -35,15 +35,14 @@ const edit = processCommand({
         textOf(`${project}, ${environment}: save and close to write.`, ...shown),
       ),
     );
-    const base = before.seen[`version.${environment}`];
     const write = (text: string) => {
-      const given = { project, environment, text, literal, base, allowEmpty: true } as const;
+      const given = { project, environment, text, literal, base: undefined, saw: before.variables };
       const plan = (admin: AdminContext) => edited.plan(admin, given, { env: context.env, report: () => {} });
       return withAdmin(context, async (admin) => {
         const would = await plan(admin);
         const { added, changed, deleted } = would.names;
         if (added.length + changed.length + deleted.length === 0) {
-          return done({ project, environment, added, changed, deleted }, "Nothing was changed.", would.warnings);
+          return done({ project, environment, added, changed, deleted }, "Nothing was changed.", []);
         }
         if (would.deed !== undefined) await requireAsSeen(would, before.seen);
         await ask(would);
@@ -73,11 +72,11 @@ const edit = processCommand({
 async function askAgain(context: CommandContext, error: unknown): Promise<void> {
   const { stdin, stderr } = context.terminal;
   const canAsk = stdin.isTTY && stderr.isTTY && !context.json;
-  const { code, message } = toProblem(error, context);
+  const { exitCode, code, message } = toProblem(error, context);
   if (!canAsk || !["invalid", "bound"].includes(code)) throw error;
   context.say(message.replace(/\nNothing was written\.$/, ""));
   if (!/^no?$/i.test((await readLine(context.terminal, "Edit it again? [Y/n] ")).trim())) return;
-  throw new Problem(exits.usage, "invalid", "Nothing was written.");
+  throw new Problem(exitCode, code, "Nothing was written.");
 }
 
 const exportAll = processCommand({

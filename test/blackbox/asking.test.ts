@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { binary, startOnTerminal } from "../support/keyhole.ts";
+import { editingAlone } from "../support/editing.ts";
+import { binary, type OnTerminal, startOnTerminal } from "../support/keyhole.ts";
 import { siteOf } from "../support/server.ts";
 
 const site = siteOf("sqlite", { staging: { KEPT: "1", CHANGED: "old", GONE: "1" } });
@@ -51,30 +52,33 @@ test.each([
   if (expected === 0) expect(screen).toContain("Imported 2 variables: 1 created, 1 updated, 1 deleted, 1 as before.");
 });
 
+/** Edits on a terminal. @param editor - a script in the folder of the site */
+function edited(editor: string, use: (screen: OnTerminal) => OnTerminal["ended"]): OnTerminal["ended"] {
+  const env = { ...site.env, EDITOR: `sh ${editor}` };
+  return editingAlone(() => use(startOnTerminal([binary, "var", "edit", "web", "staging"], 80, site.folder, env)));
+}
+
 test.each([
   ["does not parse", "PARSED", "WRONG"],
   ["has a value that is too long", "SHORT", "WRONG=$(head -c 70000 /dev/zero | tr '\\0' x)"],
 ])("a text of var edit that %s can be edited again", async (_, name, line) => {
   const script = `if grep -q ^WRONG "$1"; then sed -i /^WRONG/d "$1"; echo ${name}=2 >> "$1"; else echo "${line}" >> "$1"; fi\n`;
   writeFileSync(join(site.folder, "twice.sh"), script);
-  const env = { ...site.env, EDITOR: "sh twice.sh" };
-  const screen = startOnTerminal([binary, "var", "edit", "web", "staging"], 80, site.folder, env);
-  expect(await screen.answer("Edit it again? [Y/n]", "\r")).toMatchObject({ exitCode: 0 });
+  const ended = edited("twice.sh", (screen) => screen.answer("Edit it again? [Y/n]", "\r"));
+  expect(await ended).toMatchObject({ exitCode: 0 });
   expect((await site.here(["var", "get", "web", "staging", name])).stdout).toBe("2");
 });
 
-test("var edit says that it leaves out the line of a variable that became one for machines only meanwhile", async () => {
+test.each([
+  ["changed", "s/HIDDEN=old/HIDDEN=mine/"],
+  ["deleted", "/^HIDDEN/d"],
+])("var edit refuses and keeps a text with a line %s whose variable became one for machines only", async (_, edit) => {
+  await site.here(["var", "delete", "web", "staging", "HIDDEN"]);
   await site.json(["var", "set", "web", "staging", "HIDDEN", "--value", "old"]);
   // The editor is not given Keyhole's settings.
   const settings = Object.entries(site.env).map(([name, value]) => `export ${name}='${value}'\n`);
   const mark = `"${binary}" var set web staging HIDDEN --machines-only --value newer`;
-  const script = `sed -i s/HIDDEN=old/HIDDEN=mine/ "$1" && ${mark}\n`;
-  writeFileSync(join(site.folder, "hides.sh"), settings.join("") + script);
-  const env = { ...site.env, EDITOR: "sh hides.sh" };
-  const screen = startOnTerminal([binary, "var", "edit", "web", "staging"], 80, site.folder, env);
-  const { exitCode, screen: said } = await screen.ended;
-  expect(exitCode).toBe(0);
-  expect(said.replace(/\s+/g, " ")).toContain(
-    "HIDDEN is for machines only since you saw it, and stays: its line is left out.",
-  );
+  writeFileSync(join(site.folder, "hides.sh"), `${settings.join("")}sed -i ${edit} "$1" && ${mark}\n`);
+  const { exitCode, screen: said } = await edited("hides.sh", ({ ended }) => ended);
+  expect([exitCode, said.replace(/\s+/g, " ")]).toEqual([1, expect.stringContaining("Your text is kept in")]);
 });

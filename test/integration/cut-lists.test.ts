@@ -90,7 +90,7 @@ describeBoth("a list of the audit that was cut", (w) => {
     const alarms = async () => sectionOf((await (await visitorOf(w)).page("/")).html, "Alarms of the last 7 days");
     const html = await alarms();
     expect(textOf(html)).toMatch(/13 times.*noisy.*quiet/s);
-    expect(html).toMatch(new RegExp(`href="/audit\\?since=[^"]*action=canary.key[^"]*name=${noisy}"`));
+    expect(html).toMatch(new RegExp(`href="/audit\\?since=[^"]*action=canary.key[^"]*item=${noisy}"`));
     // So many at once that even their count ends: that is said, with where the others are.
     await write(w, after(use(quiet), 1001, use(noisy)));
     expect(textOf(await alarms())).toContain("There were more alarms before these");

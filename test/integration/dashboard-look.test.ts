@@ -402,6 +402,8 @@ describeBoth("the page of a person", (w) => {
       [true, false],
       [false, true],
     ]);
+    await setVariables(w.admin, where, "staging", [{ name: "SEEN", value: "hidden", machinesOnly: true }]);
+    expect([await saysOf(lead), await saysOf(name)]).toEqual(Array(2).fill([false, false]));
     const [there, absent] = await Promise.all(
       [name, "nobody"].map((one) => visitorAs(stranger).page(`/persons/${one}`)),
     );

@@ -102,7 +102,7 @@ describeOnce("who can read a project", (w) => {
     ]);
     const access = (await visitor.page(`/p/${where}/access`)).html;
     const row = (name: string) =>
-      new RegExp(`<bdi>${name}</bdi></a></th>(.*?)</tr>`).exec(access)?.[1]?.replace(/<time.*?<\/time>/g, "TIME");
+      new RegExp(`<bdi>${name}</bdi></a>.*?</th>(.*?)</tr>`).exec(access)?.[1]?.replace(/<time.*?<\/time>/g, "TIME");
     const cells = (name: string) =>
       row(name)
         ?.split("</td>")

@@ -248,9 +248,9 @@ describeBoth("what was shown of one project", (w) => {
       project: where,
       environment: "staging",
       text: "A=edited\n",
-      base: seen["version.staging"],
       literal: undefined,
-      allowEmpty: undefined,
+      base: undefined,
+      saw: begun.seen.variables,
     } as const;
     const plan = (admin: AdminContext) => edited.plan(admin, given, { env: {}, report: () => {} });
     const refused = { kind: "conflict", message: expect.stringContaining(otherProject) };

@@ -396,7 +396,8 @@ async function told(visitor: Visitor, where: string, items: number) {
       .map((row) => Object.fromEntries(Object.entries(row).filter(([heading]) => !left.includes(heading))))
       .sort((a, b) => ((a["Name"] ?? "") < (b["Name"] ?? "") ? -1 : 1));
   const access = await Array.fromAsync(["", ...environments], async (environment) => {
-    const { status, html } = await get(`/p/${where}/access?environment=${environment}`);
+    const { status, ...page } = await get(`/p/${where}/access?environment=${environment}`);
+    const html = page.html.replace(/<small class="brief">.*?<\/small>/gs, ""); // on a phone, in place of the other cells
     const persons = only(tableOf(html, /^The persons with rights/), "Signs in as");
     const keys = only(tableOf(html, /^The keys and trusts/), "Type", "Status", "Expires", "Last used", "Values of");
     const none = [...html.matchAll(/class="empty">([^.<]*\.)/g)].map(([, sentence]) => sentence);

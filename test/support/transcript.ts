@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { parse } from "node:path";
+import { editingAlone } from "./editing.ts";
 import { runProgram, runScript } from "./here.ts";
 import { withPrograms } from "./programs.ts";
 import { type Dialect, furnish, makeSite, onPostgres, type Server, type Site } from "./server.ts";
@@ -65,7 +66,12 @@ export function testTranscript(path: string, how: "built" | "here"): void {
       const { prose, steps } = sections[at] as Section;
       if (prose.includes("A week passes.")) stage = stage.then(passWeek);
       const shown: string[] = [];
-      for (const step of steps) shown.push(...(await run(await stage, step, names, how)));
+      const on = await stage;
+      const playSteps = async () => {
+        for (const step of steps) shown.push(...(await run(on, step, names, how)));
+      };
+      const edits = steps.some(({ command }) => command.includes("keyhole var edit"));
+      await (edits ? editingAlone(playSteps) : playSteps());
       const expected = steps.flatMap(({ person, command, printed }) => [`${person}$ ${command}`, ...printed]);
       return [shown.join("\n"), expected.join("\n")];
     };

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { listNames } from "../../core/formats/dotenv.ts";
+import { listNames, type NamedValue } from "../../core/formats/dotenv.ts";
 import { type Environment, environments, remarkNames, variableValueBytesMax } from "../../core/names.ts";
 import { exits, Problem, usageProblem } from "../../core/problem.ts";
 import { parseList } from "../../core/words/lists.ts";
@@ -7,7 +7,7 @@ import { machinesOnlySentence } from "../../core/words/machines-only.ts";
 import { parseCount, wholeNumber } from "../../core/words/parse.ts";
 import { counted, decodeText, joined, listed } from "../../core/words/text.ts";
 import { parseComingDay } from "../../core/words/times.ts";
-import { requireFreshToCompare } from "../../people/desk/context.ts";
+import { type AdminContext, requireFreshToCompare } from "../../people/desk/context.ts";
 import {
   atVersion,
   choice,
@@ -30,12 +30,12 @@ import { rightTo } from "../../people/desk/permit.ts";
 import { requireAsSeen } from "../../people/desk/plan.ts";
 import { findToChange, placeOf } from "../../people/desk/projects.ts";
 import { listItems, unreadInput } from "../../people/editing/last-reads.ts";
-import { openSetAt } from "../../people/editing/open.ts";
+import { openSetAt, type SetOf } from "../../people/editing/open.ts";
 import { remarkInputs, remarksIn } from "../../people/editing/remarks.ts";
 import { setBytesMax } from "../../serve/sets/kind.ts";
 import { deletionOf, ifAt, requireOne, severalNames } from "../delete.ts";
 import { changesIn } from "./edit.ts";
-import { variables } from "./entry.ts";
+import { type VariableEntry, variables } from "./entry.ts";
 import type { IsLiteral } from "./env-file.ts";
 import type { ImportFormat } from "./import-text.ts";
 import { diffVariables, revealVariable } from "./reveal.ts";
@@ -465,27 +465,19 @@ export const edited = operation({
     literal,
     /** The version that the text was made of. After "Save over it" it is older than the set. */
     base: formOnly<number>(),
-    allowEmpty: formOnly<true>(),
+    /** The values that the text was made of, where they are at hand. Then each changed line is judged as any other write. */
+    saw: formOnly<readonly NamedValue[]>(),
   },
-  plan: async (admin, { project, environment, text, literal = false, base, allowEmpty = false }) => {
+  plan: async (admin, { project, environment, text, literal = false, base, saw }) => {
     const found = await findToChange(admin, project, ["reveal", "write", "see"], [environment]);
     requireFreshToCompare(admin, placeOf(found), [environment]);
-    const { items, isMachinesOnly } = await openSetAt(
-      admin,
-      { project: found, descriptor: variables, environment },
-      base,
-    );
-    // Comparing their lines would tell the old value of what no person may read now. So these lines are left out.
-    const hiddenSince = new Set(
-      [...items].flatMap(([name, { isHidden, entry }]) => (isHidden && !isMachinesOnly(entry) ? [name] : [])),
-    );
-    const shown = [...items.values()].flatMap((item) =>
-      item.isHidden ? [] : [{ name: item.entry.key, value: storedValue(item) }],
-    );
+    const { shown, hiddenSince } = saw
+      ? { shown: saw, hiddenSince: new Set<string>() }
+      : await shownAt(admin, { project: found, descriptor: variables, environment }, base);
     const stored = new Map(shown.map(({ name, value }) => [name, value]));
     const isLiteral: IsLiteral = (name, value) => literal || hiddenSince.has(name) || stored.get(name) === value;
     const read = await readText("", text, "env", isLiteral, "written");
-    if (read.variables.length === 0 && !allowEmpty) throw usageProblem("The text holds no variables.");
+    if (read.variables.length === 0 && saw === undefined) throw usageProblem("The text holds no variables.");
     const [left = [], taken = []] = [true, false].map((one) =>
       read.variables.filter(({ name }) => hiddenSince.has(name) === one),
     );
@@ -514,6 +506,19 @@ export const edited = operation({
     };
   },
 });
+
+/** The values of a version that a page showed, and the names that are for machines only since then. */
+async function shownAt(admin: AdminContext, of: SetOf<VariableEntry>, version: number | undefined) {
+  const { items, isMachinesOnly } = await openSetAt(admin, of, version);
+  // Comparing their lines would tell the old value of what no person may read now. So these lines are left out.
+  const hiddenSince = new Set(
+    [...items].flatMap(([name, { isHidden, entry }]) => (isHidden && !isMachinesOnly(entry) ? [name] : [])),
+  );
+  const shown = [...items.values()].flatMap((item) =>
+    item.isHidden ? [] : [{ name: item.entry.key, value: storedValue(item) }],
+  );
+  return { shown, hiddenSince };
+}
 
 /** Names what a prune deletes. */
 function deletions(names: readonly string[]): string {

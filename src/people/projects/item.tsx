@@ -75,7 +75,9 @@ export async function itemPage(visit: Visit): Promise<Answer> {
     reads: audited.includes(environment) ? await readersIn?.(environment) : undefined,
     isWholeAudit: audited.length === environments.length,
   }));
-  const unseen = isShown ? seen.filter((one) => found.environments[one] && !shared.revealed.includes(one)) : [];
+  const isReadable = (item: ComparedItem | undefined) => item !== undefined && !item.isMachinesOnly;
+  const readable = isShown ? seen.filter((one) => isReadable(found.environments[one])) : [];
+  const unseen = readable.filter((one) => !shared.revealed.includes(one));
   const there = Object.values(found.environments);
   const said = remarkNames.map((remark) => [remark, saidInAll(there, remark)] as const);
   const differing = said.flatMap(([remark, text]) => (text === undefined ? [remark] : []));
@@ -91,7 +93,7 @@ export async function itemPage(visit: Visit): Promise<Answer> {
       )}
       {seen.length < environments.length && <p class="quiet">You may see {joined(seen)} alone.</p>}
       {unseen.length > 0 && <p class="quiet">You need the right reveal to see its value in {joined(unseen)}.</p>}
-      {shared.revealed.length > 0 && <noscript>You need JavaScript to reveal or copy its value.</noscript>}
+      {readable.length > unseen.length && <noscript>You need JavaScript to reveal or copy its value.</noscript>}
       <div class="values">
         {cards.map((card) => (
           <Value {...card} />
