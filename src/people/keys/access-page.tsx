@@ -124,13 +124,12 @@ function columnsOf(all: readonly KeyAccess[], shown: readonly Environment[], now
   const brief = (key: KeyAccess) => {
     const gets = getsOf(key, valuesOf(key));
     const among = shown.filter((one) => key.environments?.includes(one) !== false);
-    return (
-      <Brief>
-        {gets && [gets, <InEnvironments among={among} />]}
-        {key.status !== "active" && ` · ${key.status}`}
-        {key.expiresAt !== null && [" · ends ", <Ago at={key.expiresAt} now={now} />]}
-      </Brief>
-    );
+    const parts = [
+      gets && [gets, <InEnvironments among={among} />],
+      key.status !== "active" && key.status,
+      key.expiresAt !== null && ["ends ", <Ago at={key.expiresAt} now={now} />],
+    ];
+    return <Brief>{join(parts.filter(Boolean), " · ")}</Brief>;
   };
   return { ...columns, Name: (key) => [columns["Name"]?.(key), brief(key)] };
 }
