@@ -150,7 +150,7 @@ export function partsPage(now: number): Shown {
           <Chooser button="Choose">
             <Field name="org" label="Organization" options={["acme", "globex"]} value="globex" />
           </Chooser>
-          <Filter what="names" />
+          <Filter what="names" name="part" />
         </Part>
         <Part of="What is said">
           <Warnings items={["One warning with `code`.", <>{long} is a long one.</>]} />
